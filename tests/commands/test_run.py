@@ -32,12 +32,6 @@ NO_TAG = (
 )
 
 
-def test_a_misspelt_variable_is_said(root: Path, iobands: Command) -> None:
-    done = iobands("run", "--", "-n", "Good", "-S", "Good.no_such=3", cwd=root)
-    said = "test 'Good': the following variables were not set: 'no_such'"
-    assert (done.returncode, done.stderr) == (0, f"iobands: {said}\n")
-
-
 @pytest.fixture
 def pings(root: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Web]:
     """A server that a session of `iobands run --notify` pings."""

@@ -167,8 +167,7 @@ _NOT_LOADED: Final = re.compile(r"(skipping test.*?):?$")
 # in the traceback of an exception that ReFrame does not handle
 _PLACE: Final = re.compile(r'^File "(.+)", (line \d+)')
 _RAISED: Final = re.compile(r"^[\w.]*(?:Error|Exception)\b.*")
-# of ReFrame outside of the tested range, and of misspelt variables, without which it goes on
-_WARNING: Final = re.compile(r": (ReFrame \S+ is not tested;.*|test .*: .* were not set: .*)")
+_UNTESTED: Final = re.compile(r"iobands: (ReFrame \S+ is not tested;.*)")
 _GIVEN_UP: Final = re.compile(f"iobands: ({SILENT}.*)")
 #: The output of the last session, below the perflogs.
 LOG: Final = "iobands-run.log"
@@ -197,8 +196,8 @@ class Ended:
     `cases` is the number of its test cases, None if it selected none. `not_loaded` are messages
     about checks that it could not load, and `said` its first error, the end of its traceback, or
     its last lines. `given_up` are messages about jobs whose state the scheduler did not report, and
-    `warnings` the ones about its version and variables that no check has. `reports` are its run
-    reports. `repeated` maps ReFrame's hash of each case that was run once more to the reason.
+    `untested` warnings about a ReFrame outside of the tested range. `reports` are its run reports.
+    `repeated` maps ReFrame's hash of each case that was run once more to the reason.
     """
 
     status: int
@@ -207,7 +206,7 @@ class Ended:
     not_loaded: tuple[str, ...]
     said: str
     given_up: tuple[str, ...]
-    warnings: tuple[str, ...]
+    untested: tuple[str, ...]
     reports: tuple[Path, ...] = ()
     repeated: Mapping[str, str] = field(default_factory=dict)
 
@@ -342,12 +341,12 @@ def _run(command: Sequence[str], at: Workplace, limit: float, **environment: str
                 cases = int(step[2])
                 at.listener.step(f"{step[1]}/{step[2]} {step[3]}")
         status = child.wait()
-    not_loaded, given_up, warnings = (
+    not_loaded, given_up, untested = (
         tuple(found[1] for line in lines if (found := pattern.search(line)))
-        for pattern in (_NOT_LOADED, _GIVEN_UP, _WARNING)
+        for pattern in (_NOT_LOADED, _GIVEN_UP, _UNTESTED)
     )
     how = asked[0] if asked else COMPLETED
-    return Ended(status, how, cases, not_loaded, _reason(lines), given_up, warnings)
+    return Ended(status, how, cases, not_loaded, _reason(lines), given_up, untested)
 
 
 def _reason(lines: Iterable[str]) -> str:

@@ -250,7 +250,7 @@ def _session(at: Workplace, selection: Selection, session: str, limit: float) ->
     if ended.repeated:
         counts["repeated"] = len(ended.repeated)
     again = "run again because the infrastructure failed"
-    notes = [*ended.warnings, *(f"{again}: {why}" for why in sorted({*ended.repeated.values()}))]
+    notes = [*ended.untested, *(f"{again}: {why}" for why in sorted({*ended.repeated.values()}))]
     notes += end_rest(perflogs, session, waited=ended.was_complete)
     names = ", ".join([*gone, *(f"{name} on {place}" for place, name in partly)])
     left_out = [f"left out because of the daily budget in the site file: {names}"] if cut else []
