@@ -173,8 +173,9 @@ contains
 
       if (status == nf_noerr .or. allocated(error)) return
       call fail(error, what//" failed: "//trim(nfmpi_strerror(status)))
-      if (status == nf_emax_req) error%text = error%text//"; this PnetCDF moves less than 2 GiB " &
-                                 //"per process and call: use more processes or a smaller array"
+      if (status /= nf_emax_req) return
+      error%text = error%text//"; this PnetCDF moves less than 2 GiB per process and call: use " &
+                   //"more processes or a smaller array"
    end subroutine check_pnetcdf
 
 end module benchio_pnetcdf_api
