@@ -317,9 +317,16 @@ def cell_counts(size: int) -> NDArray[np.int_]:
 
 
 def _known_quantiles(band: Quartiles) -> tuple[Array, Array]:
-    """Return quantiles of the normal distribution, and a band's logarithms at them."""
-    figures, maximum = np.log(band[:3]), np.log(band[3:])
-    at = np.array([-_QUARTILE, 0.0, _QUARTILE])
+    """Return quantiles of the normal distribution, and a band's logarithms at them.
+
+    Raises:
+        ValueError: they are no quartiles.
+    """
+    quartiles, maximum = np.array(band[:3], dtype=float), np.log(band[3:])
+    is_finite = np.isfinite(quartiles).all()
+    if not (is_finite and quartiles[0] > 0 and (np.diff(quartiles) >= 0).all()):
+        raise ValueError(f"quartiles are positive numbers in rising order, not {quartiles}")
+    at, figures = np.array([-_QUARTILE, 0.0, _QUARTILE]), np.log(quartiles)
     if (maximum > figures[-1]).any():
         return np.append(at, _NEAR_ONE), np.append(figures, maximum)
     return at, figures
