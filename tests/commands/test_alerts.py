@@ -20,7 +20,8 @@ import pytest
 from iobands.commands.cli import SiteOptions
 from iobands.commands.judging import judgement_of, site_of
 from iobands.commands.status import log_news
-from iobands.snapshot import OPENED, REBASELINE, RESOLVE, Action
+from iobands.notify.changes import changes
+from iobands.snapshot import OPENED, REBASELINE, RESOLVE, UP, Action
 from iobands.source.action_log import ALERT_LOG, append, log_path, read_alert_log, read_log
 from iobands.source.demo import write_demo
 from tests.commands.calling import call
@@ -67,6 +68,30 @@ def test_nothing_is_logged_of_a_system_whose_files_cannot_be_read(site: Path, br
     assert not (site / "perflogs" / "here" / "alerts.jsonl").exists()
     path.rmdir()
     assert call("acknowledge", "disk", "write_bw", "--reason", "a switch")[0] == 0
+
+
+def test_alerts_have_no_numbers_while_their_log_cannot_be_read(site: Path) -> None:
+    """Numbers given anew could be those of other alerts, in messages and in what people logged."""
+    options, severities = SiteOptions(), frozenset({"degraded", "improved"})
+    assert call("acknowledge", "disk", "read_bw", "--reason", "a switch")[0] == 0
+    before = judgement_of(options).snapshot
+    topics, begun = changes([], before, severities)
+    assert [each.kind for each in begun] == ["began"]
+    log = site / "perflogs" / "here" / "alerts.jsonl"
+    kept = log.rename(site / "kept")
+    log.mkdir()
+    judged = judgement_of(options).snapshot
+    drop, rise = (each for each in judged.alerts if each.has_level or each.direction == UP)
+    assert (drop.number, drop.is_quiet) == (None, False)
+    assert (rise.number, rise.is_quiet) == (None, True)
+    assert sum("here/alerts.jsonl" in each.subject for each in judged.alerts) == 1
+    during, said = changes(topics, judged, severities)
+    assert said == []
+    log.rmdir()
+    kept.rename(log)
+    after = judgement_of(options).snapshot
+    assert [each.number for each in after.alerts] == [each.number for each in before.alerts]
+    assert changes(during, after, severities)[1] == []
 
 
 def test_an_alert_stays_while_its_perflog_cannot_be_read(site: Path) -> None:

@@ -111,14 +111,18 @@ class System:
 
 
 def alerts_of(
-    system: System, happenings: Sequence[Happening], logged: Sequence[AlertEvent], now: datetime
+    system: System,
+    happenings: Sequence[Happening],
+    logged: Sequence[AlertEvent] | None,
+    now: datetime,
 ) -> list[Alert]:
     """Return the alerts of a system, past ones included, in the order of their numbers.
 
-    `logged` are the events in the log of alerts.
+    `logged` are the events in the log of alerts. If it is None, the log cannot be read: then only
+    open alerts are returned, without their numbers, since the numbers of this judgement may differ.
     """
     called, ended = partial(_subject, system), partial(_ended, system, now)
-    stories = fold(happenings, logged, _traits(system), called, ended, now)
+    stories = fold(happenings, logged or (), _traits(system), called, ended, now)
     find = partial(_candidates, system, [e for e in happenings if isinstance(e.source, PeerName)])
     found = []
     for story in stories:
@@ -129,6 +133,8 @@ def alerts_of(
         causes = [each.cause for each in alert.events if each.kind == CAUSED and not each.names]
         likely = () if story.closed or not is_level else find(story, now, None) or ()
         found.append(replace(alert, cause=causes[-1] if causes else None, candidates=likely))
+    if logged is None:
+        found = [replace(each, number=None) for each in found if each.ended is None]
     return [each if each.ended else _acknowledged(system, each) for each in found]
 
 

@@ -28,6 +28,7 @@ from iobands.snapshot import (
     CLOCK,
     CLOCK_OFF,
     DAILY,
+    Action,
     Alert,
     AlertEvent,
     FileSystem,
@@ -140,7 +141,7 @@ def judge(
             {slug(each.key): each for each in series if each.key.system == name},
             {slug(key): key for key in stage.gone if key.system == name},
             [each for each in places if each.system == name],
-            in_force(known.logs[name].actions) if name in known.logs else (),
+            _actions(known, name),
             budgets.get(name, Budget(false_alarms)),
             records,
             name in known.incomplete,
@@ -231,6 +232,13 @@ def of_unread(rejected: Iterable[Rejected]) -> list[Alert]:
         )
         for (directory, reason), paths in found.items()
     ]
+
+
+def _actions(known: Known, system: str) -> list[Action]:
+    """Return the actions in force; without the log of alerts, numbers in them say nothing."""
+    found = in_force(known.logs[system].actions) if system in known.logs else ()
+    is_unlogged = known.alert_log.get(system, ()) is None
+    return [replace(each, alert=None) if is_unlogged else each for each in found]
 
 
 def _alerts_of(
@@ -332,10 +340,10 @@ def _file_systems(series: Sequence[Series], stage: Stage) -> tuple[FileSystem, .
 
 
 def _news(
-    alerts: Iterable[Alert], logged: Mapping[str, Sequence[AlertEvent]]
+    alerts: Iterable[Alert], logged: Mapping[str, Sequence[AlertEvent] | None]
 ) -> dict[str, list[AlertEvent]]:
     found: defaultdict[str, list[AlertEvent]] = defaultdict(list)
-    before = {name: frozenset(events) for name, events in logged.items()}
+    before = {name: frozenset(events or ()) for name, events in logged.items()}
     for alert in alerts:
         known = before.get(alert.system, ())
         found[alert.system] += [each for each in alert.events if each not in known]

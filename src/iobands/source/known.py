@@ -73,10 +73,10 @@ class Known:
 
     `samples` reach to `now` and, as clocks differ, a day more. `future` lists series and time of
     later ones. `histories` are the series of `samples`. `bands`, `maintenance`, `logs` (what people
-    did) and `alert_log` (what happened to alerts) are by system. With `as_of`, `now` is in the
-    past, and nothing later counts. `system` is the only one that was read, None if all were.
-    `problems` lists what could not be read, and why. `incomplete` says, by system, which perflogs,
-    bands or logs could not be read, so that its alerts may be wrong.
+    did) and `alert_log` (what happened to alerts, None if unknown) are by system. With `as_of`,
+    `now` is in the past, and nothing later counts. `system` is the only one that was read, None if
+    all were. `problems` lists what could not be read, and why. `incomplete` says, by system, which
+    perflogs, bands or logs could not be read, so that its alerts may be wrong.
     """
 
     now: datetime
@@ -89,7 +89,7 @@ class Known:
     bands: Mapping[str, Bands]
     maintenance: Mapping[str, Maintenance]
     logs: Mapping[str, Log]
-    alert_log: Mapping[str, tuple[AlertEvent, ...]]
+    alert_log: Mapping[str, tuple[AlertEvent, ...] | None]
     last_session: LastSession | None
     planned: tuple[Ask, ...]
     leftovers: tuple[Leftover, ...]
@@ -146,7 +146,7 @@ def read_known(
         without = _with_begun(Bands(name, ()), logs[name], now)
         found[name] = attempts.of(f"bands of {name}", of_file, without)
         events = partial(read_alert_log, perflogs, name, until)
-        alert_logs[name] = attempts.of(alert_log(perflogs, name), events, ((), ()))
+        alert_logs[name] = attempts.of(alert_log(perflogs, name), events, (None, ()))
         if new := attempts.problems[before:]:
             incomplete[name] = "; ".join(map(": ".join, new))
     for each in samples.rejected:
