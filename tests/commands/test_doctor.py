@@ -19,6 +19,7 @@ from iobands.commands import checkup
 from iobands.commands.checkup import Level, Line
 from iobands.commands.doctor import is_within, report_of
 from iobands.measure import SessionError
+from iobands.measure.schedule import Job
 from iobands.notify.outbox import secret
 from iobands.source.push import Pushed, write_pushed
 from tests.commands.calling import call
@@ -394,6 +395,22 @@ def test_a_line_that_measures_this_site_is_its_schedule(
     monkeypatch.setattr(checkup, "said_by", lambda *of: entry if of == ("crontab", "-l") else "")
     found = checkup._schedule(site)
     assert (found.level is Level.OK) == is_schedule, found.found
+
+
+@pytest.mark.parametrize("place", ["site", "other"])
+def test_a_timer_is_the_schedule_of_the_site_in_its_service(
+    place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    job = Job("iobands-daily", tmp_path / place, ("iobands", "run"), {}, "day", 317)
+    timer = "Mon 2026-11-30 05:17:00 UTC 10h left - - iobands-daily.timer iobands-daily.service"
+
+    def answer(*command: str) -> str:
+        if command[0] != "systemctl":
+            return ""
+        return job.units() if command[-2:] == ("cat", "iobands-daily.service") else timer
+
+    monkeypatch.setattr(checkup, "said_by", answer)
+    assert (checkup._schedule(tmp_path / "site").level is Level.OK) == (place == "site")
 
 
 @pytest.mark.usefixtures("accepted")

@@ -220,6 +220,8 @@ def test_a_reader_goes_on_from_its_own_memory_and_needs_no_right_to_write(ioband
     iobands(*words, "--false-alarms", "2", XDG_CACHE_HOME=str(cache))
     assert len([*cache.glob("iobands/*/here/judged.memory")]) == 2
     (tmp_path / "file").touch()
+    iobands(*words, cwd=tmp_path, HOME=f"{tmp_path}/home", XDG_CACHE_HOME="relative")
+    assert len([*tmp_path.glob("home/.cache/iobands/*/here/judged.memory")]) == 1
     nowhere = iobands(*words, XDG_CACHE_HOME=f"{tmp_path}/file")
     assert (nowhere.returncode, nowhere.stderr) == (0, "")
     assert without_time(nowhere.stdout) == without_time(first.stdout)

@@ -280,6 +280,12 @@ def test_csv_without_a_column_that_is_needed(source: Path) -> None:
     ]
 
 
+def test_a_table_with_semicolons_says_so(source: Path) -> None:
+    write(source, *(row.replace(",", ";") for row in (HEADER, csv_row(0, 5.0))), place="x.csv")
+    reasons = {reason for _, reason in read(source).reasons}
+    assert reasons == {"semicolons between the columns; write commas, and points in numbers"}
+
+
 def test_a_table_as_a_spreadsheet_on_windows_saves_it(source: Path) -> None:
     place = write(source, HEADER, csv_row(0, 5.0), place="X.CSV") / "X.CSV"
     place.write_bytes(b"\xef\xbb\xbf" + place.read_bytes().replace(b"\n", b"\r\n"))

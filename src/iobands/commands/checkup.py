@@ -47,7 +47,7 @@ _PATH: Final = re.compile(r"(?<![\w./-])/[^\s'\";&|:]+")
 _SCHEDULERS: Final = (
     ("crontab", "-l"),
     ("scrontab", "-l"),
-    ("systemctl", "--user", "--no-legend", "list-timers"),
+    ("systemctl", "--user", "--no-legend", "--full", "list-timers"),
 )
 
 
@@ -219,11 +219,13 @@ def _schedule(site: Path) -> Line:
         for line in said_by(*command).splitlines():
             if "iobands" not in line or _SUSPECTS.search(line) or line.lstrip().startswith("#"):
                 continue
-            called_there = _CALLED.findall(line)  # empty for a timer or a script
+            is_timer, unit = command[0] == "systemctl", line.split()[-1]
+            job = said_by("systemctl", "--user", "cat", unit) if is_timer else line
+            called_there = _CALLED.findall(job)  # empty for a script
             if called_there and not {"run", "reframe"} & {*called_there}:
                 continue
-            named = [Path(each).resolve() for each in _PATH.findall(line)]
-            if command[0] == "systemctl" or any(site in (each, *each.parents) for each in named):
+            named = [Path(each).resolve() for each in _PATH.findall(job)]
+            if any(site in (each, *each.parents) for each in named):
                 return Line("schedule", f"{command[0]}: {' '.join(line.split()[:5])}")
     remedy = "iobands schedule cron prints one; schedules of other users cannot be seen"
     return warned("schedule", f"this user has none for {site}", remedy)

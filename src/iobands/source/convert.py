@@ -347,6 +347,8 @@ def _read(
         return names, []
     if of_reframe_3 := _REFRAME_3.fullmatch(line.strip()):
         return columns, [_complete(of_reframe_3.groupdict(""), path)]
+    if is_table and len(cells) == 1 and ";" in line:
+        raise Unusable("semicolons between the columns; write commas, and points in numbers")
     if len(cells) != len(columns):
         here = f"{len(cells)} columns instead of {len(columns)}"
         raise Unusable(here if columns else f"no header line with {TIME} before it")

@@ -208,7 +208,8 @@ def user_cache(*names: object) -> Path:
 
     Without a home directory, it cannot be written, so nothing is cached.
     """
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache")
+    cache = Path(os.environ.get("XDG_CACHE_HOME", ""))
+    cache = cache if cache.is_absolute() else Path("~/.cache")  # as its specification says
     try:
         cache = cache.expanduser()
     except RuntimeError:
