@@ -25,7 +25,7 @@ class Part:
 
 
 def up(site: Place) -> None:
-    """Start the site unless it is up; restart a site of which only some parts are up."""
+    """Start the site unless it is up; restart a site if only some of its parts are up."""
     check(site)
     end_abandoned(site)
     with place.held(site, patience=180):

@@ -14,7 +14,7 @@ ROOT = Path(__file__).resolve().parents[1]
 BENCHIO = ("checks/tools/benchio/check.py", "checks/preflight/checks.py")
 OTHER_TOOLS = tuple(f"checks/tools/{tool}/check.py" for tool in ("ior", "mdtest", "io500"))
 
-#: For tests of sessions, the speed of benchio does not matter, but that of its build does.
+#: For tests of sessions, the speed of benchio does not matter, but the speed of its build does.
 QUICKLY_BUILT = {"CMAKE_BUILD_TYPE": "Debug"}
 
 

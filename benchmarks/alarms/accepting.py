@@ -130,7 +130,7 @@ def fixed_number(spread: float, kept: float, quantile: float = MEDIAN_QUANTILE) 
     """Return the runs that a fixed-size test needs to detect a rate of 0.9, with errors of 5 %.
 
     It tests the mean of the logarithms or, for a quantile other than the median, the count above
-    the middle. `kept` is the correlation of the lasting part of one run with that of the next.
+    the middle. `kept` is the correlation of the lasting part between one run and the next.
     """
     normal = NormalDist()
     apart = -math.log(0.9) / spread

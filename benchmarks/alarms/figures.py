@@ -14,7 +14,7 @@ NEVER = math.inf
 
 @dataclass(frozen=True)
 class Rate:
-    """A number of alarms over `time`; the standard error is that of a Poisson count."""
+    """A number of alarms over `time`; its standard error is for a Poisson count."""
 
     alarms: int
     time: float

@@ -31,7 +31,7 @@ _AWAY: Final = timedelta(days=7)
 
 @dataclass(frozen=True)
 class Said:
-    """An alert as it stood on the evening of a day; `ratio` is that of its deepest member.
+    """An alert as it stood on the evening of a day; `ratio` is the deepest of its members.
 
     `happened` lists its events so far; a suspicion has no `number`.
     """

@@ -36,7 +36,7 @@ _extras = {
         },
     },
     "scales": {
-        # 4 processes on each of 16 nodes; 100 GiB, of which the small files use 10.
+        # 4 processes on each of 16 nodes; 100 GiB, 10 of them in small files.
         "published": {
             "nodes": 16,
             "tasks_per_node": 4,

@@ -27,7 +27,7 @@ def _environment(mpi, transport, variables):
         "ftn": f"mpifort.{mpi}",
         "features": [transport],
         "extras": {"mpi": mpi},
-        # The speed of the program does not matter to the tests, but that of its build does.
+        # The speed of the program does not matter to the tests, but the speed of its build does.
         "env_vars": [list(item) for item in {**variables, "CMAKE_BUILD_TYPE": "Debug"}.items()],
     }
 

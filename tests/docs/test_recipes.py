@@ -94,7 +94,7 @@ def test_check_and_covariate_are_recorded_and_shown(tree):
     }
 
 
-#: A made-up command of a made-up file system, of which one target is down.
+#: A made-up command of a made-up file system; one of its targets is down.
 EXFS = """\
 #!/bin/sh
 kept=$(dirname "$0")/layout

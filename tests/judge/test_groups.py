@@ -1,4 +1,4 @@
-"""Groups of series: a common change is found sooner, and that of a single one is not common."""
+"""Groups of series: a common change is found sooner, and a change of one series is not common."""
 
 from __future__ import annotations
 

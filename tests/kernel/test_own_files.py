@@ -111,7 +111,7 @@ def test_a_signal_leaves_no_file(benchio, in_memory, observed, number):
 
 def test_a_reader_of_its_messages_that_is_gone_leaves_no_file(benchio):
     job = subprocess.Popen(
-        # So many repeats that there is a file when the signal comes.
+        # Enough repeats for a file to be there when the signal comes.
         [benchio.program, "512", "512", "64", "local", "proc", "unstriped", "--repeats=1000000"],
         cwd=benchio.cwd,
         env={**os.environ, **MPI_SETTINGS},

@@ -34,7 +34,7 @@ contains
 
    !> Compares memory with the bytes of the stream from `start` on. `res` gives the first byte that
    !> differs, counted from the start of the stream, and the expected and found value of its
-   !> element, of which bytes outside the memory are assumed to be correct.
+   !> element. Bytes of the element outside the memory are assumed to be correct.
    pure subroutine compare_bytes(memory, start, mixed, res)
       integer(int8), intent(in), contiguous :: memory(:)
       integer(int64), intent(in) :: start, mixed

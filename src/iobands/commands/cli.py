@@ -391,7 +391,7 @@ def system_of(options: SiteOptions) -> str:
 
 
 def login_name() -> str:
-    """Return the login name, under sudo that of the caller; exit if it is unknown."""
+    """Return the login name, under sudo the caller's; exit if it is unknown."""
     try:
         return os.environ.get("SUDO_USER") or getpass.getuser()
     except (KeyError, OSError):  # KeyError before Python 3.13

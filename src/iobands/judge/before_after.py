@@ -135,7 +135,7 @@ class Usual:
 
     @classmethod
     def of(cls, unit: Unit, correlation: float = _CORRELATION) -> Usual | None:
-        """Return how a unit varied, None with too few days; `correlation` is that of others."""
+        """Return how a unit varied, None with too few days; `correlation` is known from others."""
         correlation *= (1 - unit.new) / (1 - unit.share)
         hours, logs = unit.hours[~unit.is_after], unit.logs[~unit.is_after]
         first = _days(hours)

@@ -88,7 +88,7 @@ class Story:
     `called` returns the name of an alert about several members. `joined` gives the time at which
     each member joined, and `found` are the happenings, which keep the alert open `until` the last
     one is over. `named` is the number of members when it got its name, and `into` the alert that it
-    was merged into. `earliest` is that of its first happening.
+    was merged into. `earliest` is the smallest `earliest` of its happenings.
     """
 
     number: int

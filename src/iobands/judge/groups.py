@@ -302,7 +302,7 @@ class _Evidence:
         self._totals[:until], self._raises[:until] = self._totals[until], self._raises[until]
 
     def over(self, onsets: slice, newest: slice) -> Array:
-        """Return the evidence from each session of `onsets` to that of `newest`, two slices.
+        """Return the evidence from each session of `onsets` to its session of `newest`, two slices.
 
         A series that raised a change of its own in between adds nothing: that has its own alert.
         """

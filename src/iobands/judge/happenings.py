@@ -156,7 +156,7 @@ def _of_place(place: Place) -> Iterator[Happening]:
         for peer in found.values():
             for (raised, ended), (low, since) in zip(peer.alarms, peer.began, strict=True):
                 is_slow = ended is None and peer.state is PeerState.SLOW
-                # `last` does not count pinned runs, one of which may have raised the alarm
+                # `last` does not count pinned runs, and one of these may have raised the alarm
                 yield Happening(
                     source,
                     DOWN,

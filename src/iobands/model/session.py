@@ -140,9 +140,9 @@ class CheckRun:
     as in perflogs. `reason` is a single line. `interval` is the one that the site's schedule
     declares, if any. `session` is the one that the run names, or else its report. `examines` names
     the file system, environment or partition that a preflight check examines; `lacks` names the
-    unfit one because of which a check failed or was not run. `size_gib` is the size of an examined
-    file system, None if unknown. It costs at most `node_hours`. `scheduler` is ReFrame's name for
-    the scheduler.
+    unfit one that made a check fail or stopped it. `size_gib` is the size of an examined file
+    system, None if unknown. It costs at most `node_hours`. `scheduler` is ReFrame's name for the
+    scheduler.
     """
 
     name: str

@@ -146,7 +146,7 @@ class Snapshot:
         return found
 
     def file_system(self, system: str, name: str | None) -> FileSystem:
-        """Return the file system of a name; `none` is that of series without one."""
+        """Return the file system of a name; `none` stands for series without one."""
         wanted = (system, name or "none")
         known = (each for each in self.file_systems if (each.system, each.name) == wanted)
         return next(known, FileSystem(*wanted))

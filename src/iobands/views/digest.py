@@ -224,7 +224,7 @@ def _rows(site: Snapshot) -> list[_Row]:
         words = series.key.variable.split("_")
         side = next((each for each in _SIDES if each in words), "")
         name = "_".join(word for word in words if word != side)
-        # a rate such as that of file creation has no counterpart of the other side
+        # a rate such as files created per second has no counterpart of the other side
         name = series.key.variable if name == "rate" or not side else name.removeprefix("bw")
         check = replace(series.key, variable="")
         sides = found.setdefault((check, name.strip("_")), [None, None])

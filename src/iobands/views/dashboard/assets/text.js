@@ -64,7 +64,7 @@ iobands.element = function element(name, attributes = {}, ...children) {
     + (Math.abs(iobands.site.made - seconds) < A_YEAR ? "" : ` ${iso(seconds).slice(0, 4)}`);
   iobands.minute = (seconds) => `${iobands.day(seconds)} ${iso(seconds).slice(11, 16)}`;
 
-  // A duration in the largest unit of which it has at least two.
+  // A duration in the largest unit that it has at least two of.
   iobands.duration = (seconds) => {
     const units = [[86400, "day"], [3600, "hour"], [60, "minute"], [1, "second"]];
     const [size, name] = units.find(([each]) => seconds >= 2 * each) ?? units[3];
