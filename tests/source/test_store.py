@@ -515,6 +515,16 @@ def test_a_system_whose_checks_have_all_failed_so_far_is_read(store, tmp_path, m
     assert store.systems() == ["here"]
 
 
+def test_a_system_whose_lines_are_all_rejected_is_read(store, site):
+    write_perflog(site / "perflogs", ["cut off"], system="there")
+    push(store)
+    assert store.systems() == ["here", "there"]
+    assert from_store(store) == from_files(site)
+    (site / "perflogs" / "there" / "local" / "BenchioFPP.log").unlink()
+    push(store)
+    assert store.systems() == ["here"]
+
+
 def test_rejected_lines_of_two_systems_come_in_the_order_of_the_files(store, site):
     write_site(site, "there")
     log = site / "perflogs" / "there" / "local" / "BenchioFPP.log"
@@ -930,7 +940,7 @@ def test_old_months_are_forgotten_after_a_dry_run(store, site):
     assert (len(left), left.min() >= month) == (len(rows) - old, True)
     assert store.forget("here", month, dry_run=False) == 0
     assert store.forget("here", NOW + timedelta(days=40), dry_run=False) == len(left)
-    assert store.systems() == []
+    assert store.systems() == ["here"]  # for its rejected lines
 
 
 def test_a_file_at_which_polars_panics_is_rejected(site, monkeypatch):

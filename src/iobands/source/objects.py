@@ -33,11 +33,14 @@ from iobands.model import PATH_PART, TIME, Rejected
 from iobands.source.kept import KEPT_FROM, read_sealed, user_cache, write_sealed
 from iobands.source.store import (
     CONTENT,
+    NO_LINES,
+    REJECTED,
     SAMPLES,
     STORE_SCHEMA,
     Stored,
     StoredDocument,
     StoreError,
+    document_of,
     nothing_there,
     refuse_newer,
     stored_rows,
@@ -127,13 +130,16 @@ class ObjectStore:
         """Do nothing: there is no connection."""
 
     def systems(self) -> Sequence[str]:
-        """Return the systems that have samples or run reports."""
+        """Return the systems that have samples, run reports or rejected lines."""
         with self._errors():
             known = self._named("samples")
             for name in self._named("documents") - known:
-                place = f"documents/system={quote(name)}/perflogs/{quote(name)}/reports"
+                place = f"documents/system={quote(name)}/perflogs/{quote(name)}/reports/"
+                rejected = f"perflogs/{name}/{REJECTED}"
                 is_name = re.fullmatch(PATH_PART, name)  # others may lead elsewhere
-                if is_name and obstore.list_with_delimiter(self._files, place)["common_prefixes"]:
+                if is_name and (
+                    self._list(place) or document_of(self, name, rejected).content not in NO_LINES
+                ):
                     known.add(name)
         return sorted(known)
 

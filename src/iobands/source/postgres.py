@@ -19,6 +19,7 @@ from adbc_driver_postgresql import dbapi
 from iobands.model import TIME, Rejected
 from iobands.source.store import (
     CONTENT,
+    REJECTED,
     SAMPLES,
     STORE_SCHEMA,
     Stored,
@@ -132,7 +133,7 @@ class PostgresStore:
         self._connection.close()
 
     def systems(self) -> Sequence[str]:
-        """Return the systems that have samples or run reports."""
+        """Return the systems that have samples, run reports or rejected lines."""
         # walks over the indexes, as DISTINCT would read every row
         least = (
             "least((SELECT min(system) FROM iobands.samples {0}), "
@@ -143,7 +144,8 @@ class PostgresStore:
             f"SELECT {least.format('WHERE system > s.system')} FROM s WHERE system IS NOT NULL) "
             "SELECT system FROM s WHERE "
             "EXISTS (SELECT FROM iobands.samples AS x WHERE x.system = s.system) OR EXISTS "
-            f"(SELECT FROM iobands.documents AS x WHERE x.system = s.system AND {_IS_REPORT}) "
+            "(SELECT FROM iobands.documents AS x WHERE x.system = s.system AND "
+            f"({_IS_REPORT} OR path LIKE '%/{REJECTED}' AND content NOT IN ('', '[]'))) "
             "ORDER BY system"
         )["system"].to_list()
 

@@ -50,8 +50,9 @@ SAMPLES: Final[Mapping[str, Any]] = {
 }
 #: The columns that identify a row: all but its origin.
 CONTENT: Final = tuple(name for name in SAMPLES if name not in {"file", "line"})
-#: The document with the rejected lines.
+#: The document with the rejected lines, and its content without any.
 REJECTED: Final = "rejected.json"
+NO_LINES: Final = (b"", b"[]")
 #: The document that names the site.
 SITE: Final = "perflogs/site.id"
 #: The documents of all systems of a site.
@@ -120,7 +121,7 @@ class Store(Protocol):
         """End what the store opened."""
 
     def systems(self) -> Sequence[str]:
-        """Return the systems that have samples or run reports, in order."""
+        """Return the systems that have samples, run reports or rejected lines, in order."""
 
     def add(self, system: str, samples: pl.DataFrame, documents: Sequence[StoredDocument]) -> None:
         """Add rows of `SAMPLES` and documents; of two with one path, the last changed counts."""
