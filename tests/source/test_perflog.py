@@ -183,6 +183,16 @@ def test_rotated_files_are_read_and_others_are_not(tmp_path: Path) -> None:
     assert read_perflogs(tmp_path).rejected == ()
 
 
+def test_a_system_has_its_lines_whatever_directory_they_are_in(tmp_path: Path) -> None:
+    rows = [*daily([1.0]), *daily([2.0], system="there"), "cut off"]
+    write_perflog(tmp_path, rows)
+    write_perflog(tmp_path, ["cut off"], system="there")
+    assert read_perflogs(tmp_path, "here").measured["perf_value"].to_list() == [1]
+    there = read_perflogs(tmp_path, "there")
+    assert there.measured["perf_value"].to_list() == [2]
+    assert [each.path.parts[-3] for each in there.rejected] == ["there"]
+
+
 def test_unreadable_places(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError, match="there are no perflogs"):
         read_perflogs(tmp_path / "nowhere")

@@ -14,7 +14,7 @@ import re
 import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -101,21 +101,27 @@ def read_perflogs(
 ) -> Samples:
     """Return the samples in the perflogs below `directory`, as `parse_perflogs` reads them.
 
+    Of `system` alone, these are its samples, and what is rejected in its directory.
+
     Raises:
         FileNotFoundError: there is no such directory. Bad content of a perflog never raises.
     """
-    return parse_perflogs(directory, system, keeps=keeps, most=most).samples()
+    found = parse_perflogs(directory, keeps=keeps, most=most).samples()
+    if system is None:
+        return found
+    own, mine = directory / system, found.of(system)
+    said = (e for e in found.rejected if e.path == directory or e.path.is_relative_to(own))
+    return replace(mine, rejected=tuple(said))
 
 
 def parse_perflogs(
     directory: Path,
-    system: str | None = None,
     *,
     keeps: bool = False,
     after: Mapping[Path, Reach] | None = None,
     most: int = MOST_KEPT,
 ) -> Parsed:
-    """Parse all perflogs below `directory`, or only the ones of `system`.
+    """Parse all perflogs below `directory`.
 
     Rotated files (`*.log.h0`, which ReFrame leaves when the columns change; `*.log.1`,
     `*.log-20261122.gz`, ... of logrotate) are read too. A file or directory that cannot be read
@@ -132,17 +138,17 @@ def parse_perflogs(
             "give their directory with --perflogs"
         )
     for _ in range(_TRIES):
-        there = inodes(directory, system)
-        parsed = _parse(directory, system, keeps=keeps, after=after, most=most)
-        if inodes(directory, system) == there:
+        there = inodes(directory)
+        parsed = _parse(directory, keeps=keeps, after=after, most=most)
+        if inodes(directory) == there:
             break
     return parsed
 
 
-def inodes(directory: Path, system: str | None = None) -> dict[Path, int]:
+def inodes(directory: Path) -> dict[Path, int]:
     """Return the inode of each perflog, which is another one once it was rotated."""
     found = {}
-    for path in perflog_files(directory, system):
+    for path in perflog_files(directory):
         with suppress(OSError):
             found[path] = path.stat().st_ino
     return found
@@ -150,14 +156,13 @@ def inodes(directory: Path, system: str | None = None) -> dict[Path, int]:
 
 def _parse(
     directory: Path,
-    system: str | None,
     *,
     keeps: bool,
     after: Mapping[Path, Reach] | None,
     most: int,
 ) -> Parsed:
     unread: list[Rejected] = []
-    paths = perflog_files(directory, system, unread)
+    paths = perflog_files(directory, rejected=unread)
     if after is None:
         kept = read_kept(directory, paths)
     else:

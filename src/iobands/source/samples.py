@@ -84,6 +84,10 @@ class Samples:
         """Return the samples that were known at `when`."""
         return self._where(TIME, lambda times: times <= when, "values", "missed", "speeds")
 
+    def of(self, system: str) -> Samples:
+        """Return the samples of a system; what is rejected stays."""
+        return self._where("system", lambda names: names == system, "values", "missed", "speeds")
+
     def without(self, purpose: str) -> Samples:
         """Return the samples of all purposes but one; speeds of targets and nodes stay."""
         return self._where("purpose", lambda purposes: purposes != purpose, "values", "missed")
