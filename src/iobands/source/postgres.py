@@ -113,6 +113,9 @@ class PostgresStore:
             # these settings change the text that is hashed; a role or a database may have others
             self._do("SET timezone TO 'UTC'", "SET datestyle TO ISO", "SET extra_float_digits TO 1")
             self._do(f"SET lock_timeout TO '{_LOCKED}'")
+            role = self._read("SELECT current_user::text AS role")["role"][0]
+            if f"//{role}@" not in self._name:  # but from the environment, or an option
+                self._name += f" as role {role}"
             if self._read("SELECT to_regclass('iobands.about') IS NULL AS lacks")["lacks"][0]:
                 if not new:
                     raise nothing_there(self._name)
