@@ -279,7 +279,12 @@ def test_what_is_old_is_forgotten_after_a_dry_run(iobands, tmp_path):
     store = f"{tmp_path}/store"
     iobands("push", "--store", store)
     words = ("forget", "--store", store, "--older-than", "30d")
+    tried = iobands(*words, "--dry-run").stdout
+    assert "numbers, as the store has no log of them" in tried
+    (tmp_path / "perflogs" / "here" / "alerts.jsonl").write_text("an event\n")
+    iobands("push", "--store", store)
     assert "here: 10 samples before " in (tried := iobands(*words, "--dry-run").stdout)
+    assert "numbers" not in tried
     assert tried.replace("would be deleted", "deleted") == iobands(*words).stdout
     assert iobands(*words).stdout == "The store has no samples\n"
     assert iobands(*words, "--system", "x").stdout == "The store has no samples of x\n"

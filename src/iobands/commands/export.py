@@ -14,7 +14,14 @@ from iobands.commands.judging import opened_store, samples_from, site_of
 from iobands.model import in_time, naming
 from iobands.source import push as pushing
 from iobands.source.samples import samples_csv, samples_json, write_parquet
-from iobands.source.store import StoreError, located, open_store, store_of, without_password
+from iobands.source.store import (
+    StoreError,
+    document_of,
+    located,
+    open_store,
+    store_of,
+    without_password,
+)
 from iobands.views import age_text, plural
 from iobands.views.openmetrics import history_metrics, state_metrics
 
@@ -187,8 +194,11 @@ def forget(
     with opened_store(_store_or_of(store, site)) as opened:
         names = [name for name in opened.systems() if system in {None, name}]
         for name in names:
-            count = plural(opened.forget(name, month, dry_run=dry_run), "sample")
-            cli.say(f"{name}: {count} before {month:%Y-%m-%d} {verb}")
+            count = opened.forget(name, month, dry_run=dry_run)
+            is_logged = document_of(opened, name, f"perflogs/{name}/alerts.jsonl").content
+            news = "; alerts may get other numbers, as the store has no log of them"
+            news = "" if is_logged or not count else news
+            cli.say(f"{name}: {plural(count, 'sample')} before {month:%Y-%m-%d} {verb}{news}")
         if not names:
             cli.say(f"The store has no samples{f' of {system}' if system else ''}")
 
