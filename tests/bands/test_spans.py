@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import cProfile
 from datetime import datetime, timedelta, timezone
 
 import numpy as np
 import pytest
+from dateutil.rrule import rrulestr
 from hypothesis import example, given
 from hypothesis import strategies as st
 
@@ -81,11 +83,32 @@ def test_no_occurrence_ends_before_it_begins() -> None:
         assert span.begin <= span.end
 
 
-def test_a_rule_of_days_that_no_calendar_has_is_named() -> None:
-    rule = "FREQ=YEARLY;BYMONTH=2;BYMONTHDAY=30"
-    window = Window(NOW - timedelta(days=400), NOW - timedelta(days=399), "disks", rule)
-    with pytest.raises(FileError, match="no day of the next ten years"):
+@pytest.mark.parametrize("rule", ["YEARLY;BYMONTH=2;BYMONTHDAY=30", "MONTHLY;BYSETPOS=2"])
+def test_a_rule_of_days_that_no_calendar_has_is_named_soon(rule: str) -> None:
+    window = Window(NOW - timedelta(days=400), NOW - timedelta(days=399), "disks", f"FREQ={rule}")
+    work = cProfile.Profile()
+    with work, pytest.raises(FileError, match="no day of the next ten years"):
         maintenance_of(Bands("here", (), maintenance=(window,)), NOW)
+    # not a step for each period of eight thousand years
+    assert sum(each.callcount for each in work.getstats()) < 100_000
+
+
+@pytest.mark.parametrize("begin", [datetime(1999, 1, 31), datetime(2024, 2, 29), NOW])
+@pytest.mark.parametrize(
+    "rule",
+    [
+        "YEARLY",
+        "MONTHLY;INTERVAL=3;BYMONTHDAY=31",
+        "WEEKLY;INTERVAL=2;BYDAY=MO,WE;BYSETPOS=2",
+        "DAILY;INTERVAL=5;BYDAY=WE",
+        "YEARLY;BYMONTH=2;BYMONTHDAY=29",
+    ],
+)
+def test_a_rule_has_the_days_of_the_calendar(begin: datetime, rule: str) -> None:
+    begin, until = (e.replace(tzinfo=timezone.utc) for e in (begin, datetime(2035, 1, 1)))
+    window = Window(begin, begin + HOUR, "disks", f"FREQ={rule}")
+    days = rrulestr(window.repeat, dtstart=begin).between(begin, until, inc=True)
+    assert [*window.begins(until)] == days != []
 
 
 def test_the_next_occurrence_by_count_and_by_a_last_day() -> None:

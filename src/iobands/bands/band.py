@@ -293,8 +293,12 @@ class Window:
 
         start = self.begin.astimezone(ZoneInfo(self.zone)) if self.zone else self.begin
         rule: Any = rrulestr(self.repeat, dtstart=start)
-        # up to the year 9999, dateutil looks for a day that never comes; and it accepts COUNT=-1
-        if rule._count is not None and rule._count < 1:
+        # dateutil looks for a day that never comes until the year 9999: begin near it, as the
+        # calendar repeats itself every 400 years
+        late = start.replace(tzinfo=None, year=start.year + (9989 - start.year) // 400 * 400)
+        if next(iter(rule.replace(dtstart=late, until=None, count=None)), None) is None:
+            return
+        if rule._count is not None and rule._count < 1:  # dateutil accepts it
             raise ValueError("COUNT is not above 0")
         ends = [each for each in (rule._until, max(until, start)) if each]
         yield from islice(rule.replace(until=min(ends), count=None), rule._count)
