@@ -4,5 +4,7 @@
 show_quota() {
     local source
     source=$(df --output=source "$file_system" | tail -n 1)
-    timeout 10 quota -v -w -p -u -g | awk -v source="$source" '$1 == source'
+    timeout 10 quota -v -w -p -u -g | awk -v source="$source" '
+        { sub(/^ +/, "") }
+        index($0, source " ") == 1 && NF == 8 + split(source, words)'
 }

@@ -345,10 +345,10 @@ def test_the_quota_of_lustre(probed):
 
 
 # quota pads a name to 15 letters; a longer name starts at the beginning of the line.
-@pytest.mark.parametrize("source", ["/dev/ubdb", "server:/export/home"])
+@pytest.mark.parametrize("source", ["/dev/ubdb", "server:/export/home", "server:/our  home"])
 def test_the_quota_of_posix_is_that_of_the_device(probed, tmp_path_factory, source):
     path, df = str(tmp_path_factory.mktemp("disk")), shutil.which("df")
-    probed.stand_in("df", f'case "$*" in *source*) echo {source} ;; *) exec {df} "$@" ;; esac')
+    probed.stand_in("df", f'case "$*" in *source*) echo "{source}" ;; *) exec {df} "$@" ;; esac')
     # On XFS the group has nearly used its quota, but not on ext4.
     text = each_captured("quota -v -w -p -u -g", "quota-4.06.txt")[-1]
     text = text.replace("      /dev/ubdb", f"{source:>15}")
