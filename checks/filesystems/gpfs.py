@@ -96,12 +96,13 @@ class GpfsStriping(Striping):
 
 
 def file_layouts(text: str) -> list[Layout]:
-    """The placement of each file, from `mmlsattr -L`.
+    """The placement of each file, from `mmlsattr -L` and a line for each file that it was asked.
 
     Raises:
-        StripingError: it named no pool, or a file has another pool or fewer copies than assigned.
+        StripingError: it named no pool, or not for each file, or a file has another pool or fewer
+            copies than assigned.
     """
-    layouts = []
+    layouts, asked = [], len(re.findall("^asked: ", text, re.MULTILINE))
     for name, attributes in re.findall(
         r"^file name: +(.*)\n((?:(?!file name:).*\n?)*)", text, re.MULTILINE
     ):
@@ -118,6 +119,8 @@ def file_layouts(text: str) -> list[Layout]:
     if not layouts:
         said = (text.strip().splitlines() or ["nothing"])[0]
         raise StripingError(f"mmlsattr named no pool of a file, but said {said!r}")
+    if len(layouts) < asked:
+        raise StripingError(f"mmlsattr gave the placement of {len(layouts)} of {asked} files")
     return layouts
 
 

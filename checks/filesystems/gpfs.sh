@@ -27,8 +27,10 @@ look_at_targets() {
     timeout 10 mmgetstate -Y
 }
 
+# The files are listed too, as mmlsattr may pass over some.
 read_layout() {
     find "$run_directory" -type f -exec mmlsattr -L {} + >layout.txt 2>&1 || :
+    find "$run_directory" -type f -printf 'asked: %p\n' >>layout.txt
 }
 
 # The limits and use of user, group and fileset; mmlsquota has KiB and files, 0 for no limit.

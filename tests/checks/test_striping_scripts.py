@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from checks.filesystems import BACKENDS, Asked, Layout, Targets, mount_names
-from checks.filesystems.layout import LAYOUT_FILE, Space
+from checks.filesystems.layout import LAYOUT_FILE, Space, StripingError
 from checks.preflight.quota import quotas
 from tests.checks.captures import beegfs_said, ceph_said, gpfs_said, lustre_said
 from tests.site_copy import ROOT
@@ -346,6 +346,10 @@ def test_spectrum_scale(node):
     }
     node.run("gpfs", Asked())
     assert node.calls("mmdf")[1:] == ["mmdf work -d -Y"]
+    node.stand_in("mmlsattr", answer(gpfs_said("mmlsattr -L replicated")))
+    node.run("gpfs", asked)
+    with pytest.raises(StripingError, match="mmlsattr gave the placement of 1 of 2 files"):
+        BACKENDS["gpfs"].in_effect(node.stage, asked)
 
 
 def test_spectrum_scale_without_its_commands(node):
