@@ -182,6 +182,7 @@ class IoBase(
 
     @run_after("setup")
     def prepare(self) -> None:
+        self.require_known_settings()
         self.find_bands()
         self.ask_scheduler()
         self.count_nodes()

@@ -45,6 +45,17 @@ def set_by_hand(check: str, *, by_name: bool = False) -> dict[str, str]:
     return found
 
 
+@cache
+def _unknown_settings() -> tuple[str, ...]:
+    """The variables of `reframe -S` that no loaded check has, or whose check is not loaded."""
+    checks = [rfm.RegressionTest]
+    for check in checks:
+        checks += check.__subclasses__()
+    known = {name for check in checks for name in (check.__name__, *check.var_space)}
+    names = (word.partition("=")[0] for word in _set_variables(tuple(sys.argv[1:])))
+    return tuple(name for name in names if name.partition(".")[0] not in known)
+
+
 class SharedSeriesError(ReframeError):
     """Two checks feed one series; the message names both and the field to set."""
 
@@ -118,6 +129,15 @@ class SeriesMixin(rfm.RegressionTestPlugin):
             for environ in self.valid_prog_environs:
                 for variable in self.metrics:
                     self._claim(self._series(partition, environ, variable))
+
+    def require_known_settings(self) -> None:
+        """Fail if `reframe -S` sets a variable that no check has, once all checks are loaded.
+
+        Raises:
+            ValueError: it does, so that ReFrame would run every check without the setting.
+        """
+        for name in _unknown_settings():
+            raise ValueError(f"-S {name}=...: no check has this variable")
 
     def require_own_series(self) -> None:
         """Fail if another check feeds a series of this one.

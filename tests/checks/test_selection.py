@@ -219,6 +219,15 @@ def test_a_variable_that_no_check_has_is_named(tmp_path):
     assert "- IorFPP" not in printed
 
 
+def test_a_variable_of_all_checks_that_none_has_stops_them(site_copy):
+    words = ("--system=local", "--dry-run", "-n", "BenchioFPP.*memory")
+    for setting in ("times_cals=yes", "BenchoFPP.times_calls=yes"):
+        printed = site_copy.reframe(*words, "-S", setting).stdout
+        said = f"-S {setting.partition('=')[0]}=...: no check has this variable"
+        assert said in " ".join(printed.split())
+    assert "no check has" not in site_copy.reframe(*words, "-S", "times_calls=yes").stdout
+
+
 @pytest.mark.parametrize(
     ("setting", "cases"),
     [
