@@ -109,9 +109,9 @@ def read_perflogs(
     found = parse_perflogs(directory, keeps=keeps, most=most).samples()
     if system is None:
         return found
-    own, mine = directory / system, found.of(system)
-    said = (e for e in found.rejected if e.path == directory or e.path.is_relative_to(own))
-    return replace(mine, rejected=tuple(said))
+    own = {(), (system,)}  # the first is of `directory` itself
+    said = (e for e in found.rejected if e.path.relative_to(directory).parts[:1] in own)
+    return replace(found.of(system), rejected=tuple(said))
 
 
 def parse_perflogs(
