@@ -134,11 +134,13 @@ def push(options: PushOptions, store: _StoreOption = None) -> None:
     cli.say(_push_to(_store_of(store, options), options))
 
 
-def _refuse_site(url: str, perflogs: Path | None = None) -> None:
-    """Raise StoreError if a store at `url` would be among the files of a site."""
+def _refuse_site(url: str, *own: Path) -> None:
+    """Raise StoreError if a store at `url` would be among the files of a site, or in `own`."""
     here = Path(url).resolve()
-    among = perflogs is not None and here.is_relative_to(perflogs.resolve())
-    if "://" not in url and (among or cli.is_site(here)):
+    if root := cli.find_root(here):
+        own += (root / "perflogs", root / "config")
+    among = any(here.is_relative_to(each.resolve()) for each in own)
+    if "://" not in url and (among or here == root):
         raise StoreError(f"{url}: has files of a site; name another directory for the store")
 
 
