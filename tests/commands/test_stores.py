@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import re
+import resource
 import shutil
 import subprocess
 import sys
+import tempfile
 from datetime import datetime, timedelta, timezone
 from functools import partial
 from urllib.parse import unquote
@@ -21,7 +23,7 @@ from iobands.source.store import open_store, read_stored
 from iobands.views.dashboard.write import directory_of
 from tests.commands.calling import alike
 from tests.commands.small_site import site, unknown
-from tests.factory import case, write_report
+from tests.factory import case, daily, write_perflog, write_report
 from tests.mounts import fill, in_memory
 from tests.site_copy import ROOT
 from tests.source.engines import ENGINES
@@ -472,6 +474,20 @@ def test_a_full_disk_at_the_cluster_names_the_file_and_loses_nothing(iobands, tm
         assert iobands("push", "--store", store).stdout == "Pushed 10 samples and 0 documents\n"
         assert iobands("push", "--store", store).stdout == "Pushed 0 samples and 0 documents\n"
         assert iobands(*past, "--store", store).stdout == read.stdout
+
+
+@pytest.mark.parametrize("words", [("status", "--store", "store"), ("import", "results")])
+def test_a_full_scratch_directory_is_named(iobands, tmp_path, monkeypatch, words):
+    write_perflog(tmp_path / "results", daily([1.5, 1.4]))
+    iobands("push", "--store", "store", cwd=site(tmp_path))
+    (tmp_path / "scratch").mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", f"{tmp_path}/scratch")
+    resource.setrlimit(resource.RLIMIT_FSIZE, (64, resource.RLIM_INFINITY))
+    try:
+        said = unknown(iobands(*words)).stderr
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY,) * 2)
+    assert re.search(rf"{tmp_path}/scratch/iobands-\S+: File too large\n$", said)
 
 
 def test_another_store_gets_everything_and_each_has_its_own_age(iobands, tmp_path):

@@ -40,6 +40,7 @@ from iobands.model import (
     Rejected,
     Unusable,
     from_unix,
+    naming,
     not_read,
     number,
     parse_yaml,
@@ -249,7 +250,7 @@ def _append(path: Path, lines: Sequence[str]) -> int:
     if new := [line for line in lines if line not in known]:
         path.parent.mkdir(parents=True, exist_ok=True)
         begin = "\n" if torn else "" if before else f"{PERFLOG_HEADER}\n"
-        with path.open("a", encoding="utf-8") as perflog:
+        with naming(path), path.open("a", encoding="utf-8") as perflog:
             perflog.writelines([begin, *(f"{line}\n" for line in new)])
     return len(new)
 

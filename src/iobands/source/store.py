@@ -29,6 +29,7 @@ from iobands.model import (
     FileError,
     Rejected,
     Rejections,
+    naming,
     parse_yaml,
     path_part,
     printable,
@@ -382,7 +383,8 @@ def _write(
             rejected += _rejected_in(document)
             continue
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(document.content)
+        with naming(path):
+            path.write_bytes(document.content)
         os.utime(path, (document.changed.timestamp(),) * 2)
     return rejected
 
