@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from datetime import datetime, timezone
@@ -96,15 +96,14 @@ def _judged(
     return replace(found, snapshot=replace(found.snapshot, unpushed=unpushed))
 
 
-def _require_system(options: cli.SiteOptions, stored: Sequence[str] = ()) -> None:
-    """Exit with a message if the system that the options name has no samples."""
+def _require_system(options: cli.SiteOptions) -> None:
+    """Exit with a message if the system that the options name has no perflogs."""
     perflogs = options.perflogs_directory
-    names = stored if options.store else [e.name for e in perflogs.iterdir() if e.is_dir()]
+    names = [each.name for each in perflogs.iterdir() if each.is_dir()]
     if options.system and options.system not in names:
-        what = "samples of" if options.store else "perflogs of system"
         there = ", ".join(sorted(names)) or "none"
-        problem = f"no {what} {options.system}; systems there: {there}"
-        raise cli.failure(f"{source_of(options)}: {problem}")
+        problem = f"no perflogs of system {options.system}; systems there: {there}"
+        raise cli.failure(f"{perflogs}: {problem}")
 
 
 def checked(judged: JudgedSite, anew: Callable[[], JudgedSite]) -> JudgedSite:
@@ -171,9 +170,7 @@ def samples_from(options: cli.SiteOptions) -> Samples:
                 cli.note(str(each))
         return found
     with opened_store(options.store) as store:
-        names = store.systems()
-        _require_system(options, names)
-        return stored_samples(store, [options.system] if options.system else names)
+        return stored_samples(store, [options.system] if options.system else store.systems())
 
 
 @contextmanager
