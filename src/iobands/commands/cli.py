@@ -259,12 +259,18 @@ def root_of(given: Path | None) -> Path:
     return found.resolve()
 
 
+def is_within_site(path: Path, *own: Path) -> bool:
+    """Whether a path is a site's directory, or within its perflogs, its configuration or `own`."""
+    here = path.resolve()
+    if root := find_root(here):
+        own += (root / "perflogs", root / "config")
+    return here == root or any(here.is_relative_to(each.resolve()) for each in own)
+
+
 def refuse_mixing(directory: Path, perflogs: Path) -> None:
     """Exit with a message if pages in `directory` would mix with the files of a site."""
-    if is_site(directory):
-        raise failure(f"{directory}: is the directory of a site; name another for the pages")
-    if directory.resolve().is_relative_to(perflogs.resolve()):
-        raise failure(f"{directory}: is among the perflogs; name a directory for the pages")
+    if is_within_site(directory, perflogs):
+        raise failure(f"{directory}: has files of a site; name another directory for the pages")
 
 
 def refuse(where: str, *names: str) -> None:

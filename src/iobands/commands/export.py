@@ -136,11 +136,7 @@ def push(options: PushOptions, store: _StoreOption = None) -> None:
 
 def _refuse_site(url: str, *own: Path) -> None:
     """Raise StoreError if a store at `url` would be among the files of a site, or in `own`."""
-    here = Path(url).resolve()
-    if root := cli.find_root(here):
-        own += (root / "perflogs", root / "config")
-    among = any(here.is_relative_to(each.resolve()) for each in own)
-    if "://" not in url and (among or here == root):
+    if "://" not in url and cli.is_within_site(Path(url), *own):
         raise StoreError(f"{url}: has files of a site; name another directory for the store")
 
 
