@@ -428,17 +428,21 @@ def test_without_scripts_no_file_is_blamed(opened: Open) -> None:
     window.close()
 
 
-def test_the_dashboard_of_one_of_several_sites_leads_to_the_page_of_all(
+def test_each_page_of_one_of_several_sites_leads_to_the_page_of_all(
     opened: Open, site: Snapshot
 ) -> None:
     page = opened()
-    expect(page.get_by_role("link", name="All sites")).to_have_count(0)
-    every = Path(page.url.removeprefix("file://")).with_name("several")
+    front = page.url
+    every = Path(front.removeprefix("file://")).with_name("several")
     write_dashboard(site, every / "one", several=True)
     write_clusters(every, [about_cluster("one", "one/", site)], NOW)
-    page.goto((every / "one" / "index.html").as_uri())
-    page.get_by_role("link", name="All sites").click()
-    expect(page.locator("h1")).to_have_text("1 of 1 sites needs attention")
+    for name in ("index", "alerts/here-1"):
+        page.goto(front.replace("index", name))
+        expect(page.get_by_role("link", name="I/O performance of here")).to_have_count(1)
+        expect(page.get_by_role("link", name="All sites")).to_have_count(0)
+        page.goto((every / "one" / f"{name}.html").as_uri())
+        page.get_by_role("link", name="All sites").click()
+        expect(page.locator("h1")).to_have_text("1 of 1 sites needs attention")
 
 
 def test_no_long_name_makes_a_page_wider(opened: Open, tmp_path: Path) -> None:
@@ -549,6 +553,19 @@ def test_on_a_phone_file_systems_are_cards_and_commands_stay_whole(opened: Open)
     command = page.locator(".commands dt").first.bounding_box()
     says = page.locator(".commands dd").first.bounding_box()
     assert says["y"] >= command["y"] + command["height"]
+
+
+def test_on_a_phone_a_target_is_a_card(opened: Open, tmp_path: Path) -> None:
+    slow_target = SiteFiles(tmp_path).write(with_targets(40, slow=7, since=6)).read()
+    page = opened(viewport=PHONE)
+    other = Path(page.url.removeprefix("file://")).with_name("cards")
+    write_dashboard(slow_target, other)
+    page.goto((other / "index.html").as_uri())
+    page.get_by_text("Table", exact=True).click()
+    table = page.get_by_role("region", name="Table: ")
+    assert table.evaluate("box => box.scrollWidth <= box.clientWidth")
+    expect(table.locator("tbody tr").first).to_contain_text("slow")
+    assert violations(page) == []
 
 
 def test_users_read_rates_also_on_a_small_phone(opened: Open, site: Snapshot) -> None:

@@ -66,12 +66,13 @@ def page_about(of: BeforeAfter) -> str:
     return f"maintenances/{path_part(of.system)}-{of.name.replace(':', '')}.html"
 
 
-def page_of_maintenance(of: BeforeAfter) -> str:
-    """Return the report as a page of the dashboard, in HTML."""
+def page_of_maintenance(of: BeforeAfter, *, several: bool = False) -> str:
+    """Return the report as a page of the dashboard, in HTML; `several` links to all sites."""
     return writing.rendered(
         "maintenance.html",
         title=f"{title_of_maintenance(of)} · I/O performance",
         system=of.system,
+        several=several,
         made_up=of.system == MADE_UP,
         content=writing.written(account(of), writing.DocumentFormat.HTML),
     )

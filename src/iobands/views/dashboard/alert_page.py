@@ -56,13 +56,16 @@ class Frame(NamedTuple):
         return _WIDTH * np.clip(shares, 0.0, 1.0)
 
 
-def alert_pages(site: Snapshot) -> Iterator[tuple[str, str]]:
-    """Yield the path of each page below the dashboard, and its HTML."""
+def alert_pages(site: Snapshot, *, several: bool = False) -> Iterator[tuple[str, str]]:
+    """Yield the path of each page below the dashboard, and its HTML.
+
+    With `several` sites, it links to the page of all of them.
+    """
     for alert in with_pages(site):
-        yield page_of(alert), _page(site, alert)
+        yield page_of(alert), _page(site, alert, several)
 
 
-def _page(site: Snapshot, alert: Alert) -> str:
+def _page(site: Snapshot, alert: Alert, several: bool) -> str:
     story = account_given_of(site, alert, every=True)
     every, place = [each.series.history.times for each in alert.members], place_of(alert, site)
     if place and not every:  # a slow target may have slowed down no series
@@ -81,6 +84,7 @@ def _page(site: Snapshot, alert: Alert) -> str:
         since=alert.since and day_text(alert.since, site.now),
         known="" if alert.ended else time_text(site.now),
         system=alert.system,
+        several=several,
         made_up=alert.system == snapshot.MADE_UP,
         public=site.is_public,
     )

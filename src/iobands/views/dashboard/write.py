@@ -101,8 +101,10 @@ def write_dashboard(
         about = overview(site, paths, past=past, users=users, maintenances=maintenances)
         about["several"] = several
         front = {f"{_DATA}/site.js": _call("site", about), _PAGE: (_ASSETS / _PAGE).read_bytes()}
-        reports = ((page_about(each), page_of_maintenance(each)) for each in maintenances)
-        pages = chain(alert_pages(site), reports)
+        pages = chain(
+            alert_pages(site, several=several),
+            ((page_about(e), page_of_maintenance(e, several=several)) for e in maintenances),
+        )
         written = ((name, _html(page)) for name, page in pages)
         for name, content in chain(_app(), _runs(site, progress), written, front.items()):
             path = directory / name

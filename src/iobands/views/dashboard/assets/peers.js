@@ -2,7 +2,7 @@
 "use strict";
 
 (() => {
-  const { element, section, row, tag } = iobands;
+  const { element, section, cardRow, tag } = iobands;
   const MOST_ROWS = 24;
   // Classes of speed: from which percentage of the median, name, mark and colour.
   const CLASSES = [
@@ -36,10 +36,11 @@
 
   function table({ name, noun, rows, meanings }) {
     const variables = [...new Set(rows.flatMap((each) => Object.keys(each.speeds)))].sort().reverse();
-    const makers = rows.map((each) => () => row([each.name, ...variables.map((name) => each.speeds[name] ?? "–"),
+    const headings = [noun, ...variables, "Runs", "State", "Since"];
+    const makers = rows.map((each) => () => cardRow(headings, [each.name, ...variables.map((name) => each.speeds[name] ?? "–"),
       each.runs, tag(each.state), each.since === null ? "–" : iobands.day(each.since)]));
     return element("details", {}, element("summary", {}, "Table"),
-      iobands.table(`Table: ${name}`, [noun, ...variables, "Runs", "State", "Since"], makers, "", MOST_ROWS),
+      iobands.table(`Table: ${name}`, headings, makers, "cards", MOST_ROWS),
       meanings.map((text) => element("p", { class: "note" }, text)));
   }
 
