@@ -339,7 +339,7 @@ def test_the_first_key_skips_to_the_content_and_leaves_it(opened: Open, site: Sn
 
 @pytest.mark.parametrize(
     ("hours", "headline"),
-    [(47, "1 of 1 sites needs attention"), (49, "No report for 2 days: what needs attention is")],
+    [(47, "1 of 1 sites needs attention"), (49, "No report for 2 days: the state of the sites")],
 )
 def test_an_old_page_of_all_sites_says_that_it_is_old(
     opened: Open, hours: int, headline: str

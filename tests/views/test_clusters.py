@@ -63,17 +63,19 @@ def test_the_public_page_of_all_says_what_the_public_dashboard_says(tmp_path: Pa
         assert ("slower than usual" if not advice else "CRITICAL") in page
         assert "made up, nothing was measured; alerts: 2 degraded" in page
         assert '<span class="tag critical">' in page  # as the page of the site has it
+        assert ("needs attention" in page) == ("run iobands report" in page) == advice
+        assert ("<h1>I/O is as usual at none of 1 sites" in page) != advice
 
 
 def test_a_site_that_judges_nothing_yet_is_not_ok(tmp_path: Path) -> None:
     write_perflog(tmp_path / "perflogs", daily([1.0]))
-    for seen, word in (
-        (look(tmp_path), "CALIBRATING"),
-        (public(look(tmp_path)), "too new to tell"),
+    for seen, word, headline in (
+        (look(tmp_path), "CALIBRATING", "None of 1 sites needs attention"),
+        (public(look(tmp_path)), "too new to tell", "I/O is as usual at none of 1 sites"),
     ):
         page = clusters_page([about_cluster("one", "one/", seen)], NOW)
         assert f'<span class="tag calibrating">{word}</span>' in page
-        assert "None of 1 sites needs attention" in page
+        assert f"<h1>{headline}</h1>" in page
 
 
 @pytest.mark.parametrize(("days", "word"), [(1.9, "CRITICAL"), (2.1, "UNKNOWN")])

@@ -71,7 +71,8 @@ def report(
             why = cli.reason_of(error)
             unwritten.append(f"{name}: {why}")
         reason = "cannot be read" if public else why  # which may name hosts and paths
-        clusters.append(Cluster(name, "", model.UNKNOWN, reason, "unknown", (), ()))
+        unread = Cluster(name, "", model.UNKNOWN, reason, "unknown", (), (), public=public)
+        clusters.append(unread)
     if clusters:
         past = options.as_of is not None
         page = write_clusters(directory, clusters, now, past=past, public=public)

@@ -6,6 +6,6 @@
   const days = note ? Math.floor((Date.now() / 1000 - note.dataset.made) / 86400) : 0;
   if (days < 2) return;
   document.title = `UNKNOWN · ${document.title}`;
-  document.querySelector("h1").textContent = `No report for ${days} days: what needs attention is not known`;
-  note.textContent += " Does cron still run iobands report? Below is what was known then.";
+  document.querySelector("h1").textContent = `No report for ${days} days: the state of the sites is not known`;
+  note.textContent += `${note.dataset.ask} Below is what was known then.`;
 })();
