@@ -94,6 +94,24 @@ def test_alerts_have_no_numbers_while_their_log_cannot_be_read(site: Path) -> No
     assert changes(during, after, severities)[1] == []
 
 
+def test_while_the_log_of_alerts_cannot_be_read_their_pages_stay(site: Path) -> None:
+    """A message may have linked to them."""
+    assert call("acknowledge", "disk", "read_bw", "--reason", "a switch")[0] == 0
+    pages = {site / "page" / "alerts" / f"here-{number}.html" for number in (1, 2)}
+    call("report", "page")
+    assert {*(site / "page" / "alerts").iterdir()} == pages
+    log = site / "perflogs" / "here" / "alerts.jsonl"
+    log.unlink()
+    log.mkdir()
+    call("report", "page")
+    assert {*(site / "page" / "alerts").iterdir()} == pages
+    why = "alerts of here have no numbers and are not listed: perflogs/here/alerts.jsonl: cannot"
+    for command in ("alerts",), ("explain", "1"):
+        assert why in call(*command)[1]
+    call("report", "page", "--public")
+    assert not any((site / "page" / "alerts").iterdir())
+
+
 def test_an_alert_stays_while_its_perflog_cannot_be_read(site: Path) -> None:
     """A brief failure of the file system must not withdraw alerts or open them again."""
     other = daily(levels((60, 1)), file_system="work")

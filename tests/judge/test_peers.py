@@ -298,7 +298,7 @@ def test_what_people_do_about_a_slow_target(tmp_path):
     # the action is on no series
     assert not any(each.actions for each in site.series)
     # the public page shows that it is acknowledged, and no command
-    (shown,) = overview(public(site), {}, past=False)["alerts"]
+    (shown,) = overview(public(site), {})["alerts"]
     assert (shown["says"][0], shown["says"][-1]) == ("0.49 × the others", "acknowledged")
     files.act("undo", "OST 7 of work", now=NOW + timedelta(minutes=1))
     with pytest.raises(RequestError, match="OST 7 of work: the change began later"):

@@ -575,7 +575,7 @@ def test_alerts_of_one_number_in_two_systems_lead_to_their_own_pages(tmp_path: P
     other = replace(past, system="there")  # of the same time, too
     entries = (entry, replace(entry, system="there"))
     ledger = replace(site.ledger, entries=entries)
-    found = overview(replace(site, past=(past, other), ledger=ledger), {}, past=False)
+    found = overview(replace(site, past=(past, other), ledger=ledger), {})
     pages = [each["page"] for each in found["lately"]]
     assert pages == ["alerts/here-1.html", "alerts/there-1.html"]
 
@@ -635,7 +635,7 @@ def test_targets_of_several_systems_name_theirs(tmp_path: Path) -> None:
     for system in ("one", "two"):
         of_it = [row.replace("|here|", f"|{system}|") for row in rows]
         write_perflog(tmp_path / "perflogs", of_it, system=system)
-    places = overview(look(tmp_path), {}, past=False)["places"]
+    places = overview(look(tmp_path), {})["places"]
     assert [each["name"] for each in places] == [
         "OSTs of work system=one",
         "OSTs of work system=two",

@@ -141,8 +141,9 @@ def report_to(
             site,
             directory,
             paths=paths,
-            past=site.is_past,
             several=several,
+            # private pages do not stay where a public dashboard is written
+            keeps_alerts=bool(judged.known.unlogged) and not public,
             users=users,
             maintenances=held,
             progress=lambda done, of: bar.update(task, completed=done, total=of),

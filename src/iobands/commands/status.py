@@ -14,7 +14,7 @@ from rich.console import Console
 
 from iobands import snapshot, views
 from iobands.commands import cli
-from iobands.commands.judging import known_of, site_of, sites_in_store
+from iobands.commands.judging import judgement_of, known_of, site_of, sites_in_store
 from iobands.judge.site import JudgedSite, judge
 from iobands.model import NODE, TARGET, UNKNOWN, WORST_STATUS_FIRST, printable, worst
 from iobands.snapshot import Alert, AlertEvent, LedgerEntry, Snapshot
@@ -97,9 +97,11 @@ def explain(
         raise cli.failure(f"{figure}: give --figure a file that ends in .svg or .png")
     if figure:
         cli.require_report("iobands explain --figure")
-    site = site_of(options, with_power=True)
-    wanted = " ".join(words)
+    judged = judgement_of(options, with_power=True)
+    site, wanted = judged.snapshot, " ".join(words)
     found = chosen(site, wanted)
+    if wanted.isdecimal():
+        _note_unlogged(judged)
     if len(found) != 1:
         raise cli.failure(_not_one(site, wanted, [name_of(each, site) for each in found]))
     if isinstance(found[0], Alert):
@@ -160,8 +162,9 @@ def alerts(
     if rebuild:
         cli.refuse("with --rebuild", "as_of")  # the log would lose what has happened since
         _rebuild(options)
-    site = site_of(options)
-    found = site.ledger
+    judged = judgement_of(options)
+    _note_unlogged(judged)
+    site, found = judged.snapshot, judged.snapshot.ledger
     shown = found.entries if all_ else found.entries[:_SHOWN]
     quiet = {each.identity: each.acknowledgement for each in site.alerts if each.is_quiet}
     table = [_HEADINGS, *(_row(each, site, each.identity in quiet) for each in shown)]
@@ -188,6 +191,11 @@ def alerts(
         runs = "run" if found.delay == 1 else "runs"
         figures += f"; median detection delay {found.delay:g} {runs}"
     cli.say(*lines, *(["", figures] if figures else []))
+
+
+def _note_unlogged(judged: JudgedSite) -> None:
+    for name, why in judged.known.unlogged.items():
+        cli.note(f"alerts of {name} have no numbers and are not listed: {why}")
 
 
 def _row(entry: LedgerEntry, site: Snapshot, is_quiet: bool) -> tuple[str, ...]:

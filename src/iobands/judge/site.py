@@ -237,8 +237,7 @@ def of_unread(rejected: Iterable[Rejected]) -> list[Alert]:
 def _actions(known: Known, system: str) -> list[Action]:
     """Return the actions in force; without the log of alerts, numbers in them say nothing."""
     found = in_force(known.logs[system].actions) if system in known.logs else ()
-    is_unlogged = known.alert_log.get(system, ()) is None
-    return [replace(each, alert=None) if is_unlogged else each for each in found]
+    return [replace(each, alert=None) if system in known.unlogged else each for each in found]
 
 
 def _alerts_of(

@@ -97,6 +97,13 @@ class Known:
     problems: tuple[tuple[str, str], ...]
     incomplete: Mapping[str, str]
 
+    @property
+    def unlogged(self) -> dict[str, str]:
+        """Why the log of alerts of a system cannot be read, so that they have no numbers."""
+        return {
+            name: self.incomplete[name] for name, events in self.alert_log.items() if events is None
+        }
+
 
 def read_known(
     perflogs: Path,

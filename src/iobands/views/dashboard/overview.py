@@ -40,7 +40,6 @@ def overview(
     site: Snapshot,
     paths: Mapping[tuple[str, str], str],
     *,
-    past: bool,
     users: Sequence[writing.Block] = (),
     maintenances: Sequence[BeforeAfter] = (),
 ) -> dict[str, object]:
@@ -51,7 +50,7 @@ def overview(
     found = {
         "version": snapshot.__version__,
         "made": site.now,
-        "past": past,
+        "past": site.is_past,
         "made_up": site.is_made_up,
         "public": site.is_public,
         "word": writing.WORDS[site.exit_status],

@@ -75,18 +75,18 @@ def write_dashboard(
     directory: Path,
     *,
     paths: Mapping[tuple[str, str], str] = MappingProxyType({}),
-    past: bool = False,
     several: bool = False,
+    keeps_alerts: bool = False,
     users: Sequence[Block] = (),
     maintenances: Sequence[BeforeAfter] = (),
     progress: Callable[[int, int], None] = lambda _done, _of: None,
 ) -> int:
     """Write the dashboard below `directory`, and return how many files have new content.
 
-    `paths` maps systems and file systems to the paths that users know. `past` means that the site
-    is shown as of an earlier time, so its age does not count, and `several` that the page of
-    several sites is in the directory above. `users` is shown first to the users of the site. Each
-    of `maintenances` gets a page. `progress` is called with the numbers of jobs done and of all.
+    `paths` maps systems and file systems to the paths that users know. `several` means that the
+    page of several sites is in the directory above. With `keeps_alerts`, earlier pages of alerts
+    stay, as while alerts have no numbers. `users` is shown first to the users of the site. Each of
+    `maintenances` gets a page. `progress` is called with the numbers of jobs done and of all.
 
     `index.html` is written last, so a reader finds all files that it names. Files of an earlier
     dashboard that are not part of this one are removed, as are dashboards of several sites here.
@@ -98,7 +98,7 @@ def write_dashboard(
         _remove_sites(directory, kept=set())
         made: set[Path] = set()
         replaced = 0
-        about = overview(site, paths, past=past, users=users, maintenances=maintenances)
+        about = overview(site, paths, users=users, maintenances=maintenances)
         about["several"] = several
         front = {f"{_DATA}/site.js": _call("site", about), _PAGE: (_ASSETS / _PAGE).read_bytes()}
         pages = chain(
@@ -111,6 +111,8 @@ def write_dashboard(
             with model.opened_below(directory, PurePath(name).parts[:-1], _ENTERED) as parent:
                 replaced += model.replace_file(path, content, mode=_READABLE, directory=parent)
             made.add(path)
+        if keeps_alerts:
+            made.update((directory / "alerts").glob("*"))
         _remove_others(directory, made)
     return replaced
 
