@@ -18,6 +18,8 @@ from mkdocs.structure.pages import Page
 from rich.console import Console
 from rich.text import Text
 
+from iobands.commands.cli import SiteOptions
+from iobands.commands.status import rebuild_log
 from iobands.judge.site import read_site
 from iobands.model import TARGET
 from iobands.snapshot import Series, Snapshot
@@ -38,6 +40,7 @@ def made_up() -> Snapshot:
     root = Path(tempfile.mkdtemp())
     try:
         write_demo(root, NOW)
+        rebuild_log(SiteOptions(root=root, as_of=NOW.isoformat()))
         return read_site(root / "perflogs", root / "config/bands", root / "config/alerts", now=NOW)
     finally:
         shutil.rmtree(root)

@@ -51,5 +51,5 @@ def test_the_tutorial_can_be_followed(tmp_path: Path) -> None:
     known, undone = said["iobands alerts"]
     assert "scratch writes  acknowledged" in known
     assert "scratch writes  open" in undone
-    assert "Did not move" in said["iobands explain 2"][0]
+    assert "Did not move" in said["iobands explain 3"][0]
     assert "calibrating" in said["iobands run"][0]

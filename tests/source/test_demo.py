@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import runpy
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
@@ -108,6 +109,9 @@ def test_the_command_writes_a_dashboard_and_nothing_into_a_directory_in_use(
     page = tmp_path / "look" / "dashboard"
     assert MADE_UP in (page / "data" / "site.js").read_text("utf-8")
     assert "20 % in about" in everything_in(page)  # the drops that it can detect
+    # its alerts have numbers and pages for good, the one that was resolved, too
+    assert len([*(page / "alerts").iterdir()]) == 4
+    assert re.search(" 2  .* fast reads$", iobands("alerts", "--site", "look").stdout, re.MULTILINE)
     done = iobands("demo", ".")
     assert done.returncode == 3
     assert sorted(path.name for path in tmp_path.iterdir()) == ["look"]

@@ -66,7 +66,7 @@ COMMANDS: Final = {
         "doctor": ("doctor", "doctor", "look at the installation and the site, say what to do"),
     },
     "Try it without measuring": {
-        "demo": ("report", "demo", "write a made-up site and its dashboard"),
+        "demo": ("session", "demo", "write a made-up site and its dashboard"),
     },
 }
 #: Commands that need the packages of `iobands[report]`.

@@ -174,31 +174,6 @@ def _mount_of(path: str, points: Sequence[str]) -> str:
     return max(below, key=len, default="")
 
 
-def demo(
-    directory: Annotated[
-        Path, cli.argument("DIR", "A new directory, or one of a demo, which is replaced.")
-    ] = Path("demo"),
-) -> None:
-    """Write a made-up site and its dashboard to DIR. Nothing in it was measured.
-
-    The site has two file systems and a year of runs up to today: an upgrade, an incident,
-    maintenance, gaps, a drop that was repaired, one that lasts, a slow storage target, a full one
-    and new empty ones.
-    """
-    from iobands.source.demo import write_demo  # noqa: PLC0415
-
-    mine = directory / "perflogs" / model.MADE_UP
-    if directory.is_dir() and any(directory.iterdir()) and not mine.is_dir():
-        raise cli.failure(f"{directory}: is not empty; name a new directory")
-    with model.naming(directory):
-        write_demo(directory, datetime.now(timezone.utc))
-    options = cli.SiteOptions(root=directory)
-    judged = judging.judgement_of(options, with_power=True)
-    cli.say(f"A made-up site of {len(judged.snapshot.series)} series is in {directory.resolve()}.")
-    report_to(directory / "dashboard", judged, options.config_of("systems"))
-    cli.say("Try other commands there, such as `iobands status`.")
-
-
 def advise(
     options: cli.SampleOptions,
     format_: Annotated[

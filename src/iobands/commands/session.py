@@ -1,4 +1,4 @@
-"""Sessions, repeats between sessions (`iobands run --suspects`), and `iobands notify`."""
+"""Sessions, repeats between sessions (`iobands run --suspects`), `iobands notify` and `demo`."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from iobands.commands import cli
 from iobands.commands.export import push_after
 from iobands.commands.judging import JudgedSite, checked, judgement_of, site_of
 from iobands.commands.report import report_to
-from iobands.commands.status import log_news, print_digest
+from iobands.commands.status import log_news, print_digest, rebuild_log
 from iobands.judge.memory import write_memory
 from iobands.judge.suspects import asks_of, repeats_of
-from iobands.model import OK, Ask, FileError, figure, worst
+from iobands.model import MADE_UP, OK, Ask, FileError, figure, naming, worst
 from iobands.notify import deliver
 from iobands.notify.outbox import Outbox, Settings, read_settings
 from iobands.snapshot import Snapshot, State
@@ -207,6 +207,32 @@ def _print_again(site: Snapshot, measured: Sequence[Ask]) -> None:
             says = status.verdict if status.state is State.HEALTHY else status.state.value
             lines.append(f"Measured again: {each.label}, {value}: {says}")
     cli.say(*lines)
+
+
+def demo(
+    directory: Annotated[
+        Path, cli.argument("DIR", "A new directory, or one of a demo, which is replaced.")
+    ] = Path("demo"),
+) -> None:
+    """Write a made-up site and its dashboard to DIR. Nothing in it was measured.
+
+    The site has two file systems and a year of runs up to today: an upgrade, an incident,
+    maintenance, gaps, a drop that was repaired, one that lasts, a slow storage target, a full one
+    and new empty ones.
+    """
+    from iobands.source.demo import write_demo  # noqa: PLC0415
+
+    mine = directory / "perflogs" / MADE_UP
+    if directory.is_dir() and any(directory.iterdir()) and not mine.is_dir():
+        raise cli.failure(f"{directory}: is not empty; name a new directory")
+    with naming(directory):
+        write_demo(directory, datetime.now(timezone.utc))
+    options = cli.SiteOptions(root=directory)
+    rebuild_log(options)  # as its sessions would have logged its alerts
+    judged = judgement_of(options, with_power=True)
+    cli.say(f"A made-up site of {len(judged.snapshot.series)} series is in {directory.resolve()}.")
+    report_to(directory / "dashboard", judged, options.config_of("systems"))
+    cli.say("Try other commands there, such as `iobands status`.")
 
 
 def notify(

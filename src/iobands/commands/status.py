@@ -161,7 +161,7 @@ def alerts(
         raise cli.failure("--rebuild writes the site's own log; run it there, without --store")
     if rebuild:
         cli.refuse("with --rebuild", "as_of")  # the log would lose what has happened since
-        _rebuild(options)
+        cli.say(*rebuild_log(options))
     judged = judgement_of(options)
     _note_unlogged(judged)
     site, found = judged.snapshot, judged.snapshot.ledger
@@ -212,8 +212,8 @@ _BEFORE: Final = timedelta(microseconds=1)
 _ATTEMPTS: Final = 5
 
 
-def _rebuild(options: cli.PastSiteOptions) -> None:
-    """Write the logs of alerts anew, and keep the old ones.
+def rebuild_log(options: cli.SiteOptions) -> list[str]:
+    """Write the logs of alerts anew, and keep the old ones; return what was written.
 
     The site is judged just before and just after each action that takes runs out of the judgement,
     and now, and the events of each judgement are added.
@@ -230,9 +230,8 @@ def _rebuild(options: cli.PastSiteOptions) -> None:
         judged = judge(then, false_alarms=options.false_alarms, with_power=False)
         for system, events in judged.news.items():
             logged[system] = (*logged.get(system, ()), *events)
-    for system, events in logged.items():
-        path = ALERT_LOG.rewrite(alert_log(perflogs, system), events)
-        cli.say(f"Wrote {path}: {plural(len(events), 'event')}")
+    paths = {s: ALERT_LOG.rewrite(alert_log(perflogs, s), events) for s, events in logged.items()}
+    return [f"Wrote {paths[s]}: {plural(len(events), 'event')}" for s, events in logged.items()]
 
 
 def log_news(
