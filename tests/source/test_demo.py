@@ -111,6 +111,8 @@ def test_the_command_writes_a_dashboard_and_nothing_into_a_directory_in_use(
     assert "20 % in about" in everything_in(page)  # the drops that it can detect
     # its alerts have numbers and pages for good, the one that was resolved, too
     assert len([*(page / "alerts").iterdir()]) == 4
+    repaired = (page / "alerts" / f"{MADE_UP}-2.html").read_text("utf-8")
+    assert "by demo: made up: the switch was repaired" in repaired
     assert re.search(" 2  .* fast reads$", iobands("alerts", "--site", "look").stdout, re.MULTILINE)
     done = iobands("demo", ".")
     assert done.returncode == 3

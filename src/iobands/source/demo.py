@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from datetime import datetime, timedelta, timezone
+from functools import partial
 from itertools import groupby, product
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -50,6 +51,7 @@ _UPGRADE: Final = 200
 _INCIDENT: Final = (131, 128)
 _MAINTENANCE: Final = (97, 95)
 _REPAIRED: Final = (72, 54)  # a drop that was acknowledged and resolved
+_REPAIRED_ALERT: Final = 2  # its number
 _DROP: Final = 11  # a target of scratch is lost, and another nearly full
 _SLOW: Final = 5  # since then a target of fast is slow
 _EXPANDED: Final = 1  # since last night scratch has new targets
@@ -326,11 +328,12 @@ def _actions(end: datetime) -> Iterator[Action]:
     since, until = (end - timedelta(days=days, hours=1) for days in _REPAIRED)
     found = end - timedelta(days=_REPAIRED[0] - 6)
     series = ({"file_system": "fast", "variable": "read_bw"},)
+    known = partial(Action, who="demo", series=series, since=since, alert=_REPAIRED_ALERT)
     reason = "made up: a switch of fast has lost a link, a spare part is ordered"
-    when, by = found + timedelta(hours=4), "demo"
-    yield Action(ACKNOWLEDGE, when, by, reason, series, since=since, until=found, direction=DOWN)
+    when = found + timedelta(hours=4)
+    yield known(ACKNOWLEDGE, when, reason=reason, until=found, direction=DOWN)
     reason, when = "made up: the switch was repaired", until + timedelta(hours=9)
-    yield Action(RESOLVE, when, by, reason, series, since=since, until=until, verdict=REAL)
+    yield known(RESOLVE, when, reason=reason, until=until, verdict=REAL)
 
 
 #: A site file (contract 4) that matches no host.
