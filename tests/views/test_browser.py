@@ -627,7 +627,7 @@ def test_print_is_on_white_without_controls(opened: Open, site: Snapshot) -> Non
     page.wait_for_selector(".plot canvas")
     page.emulate_media(media="print")
     page.evaluate("dispatchEvent(new Event('beforeprint'))")
-    assert not page.locator("nav").is_visible()
+    assert page.locator("nav").inner_text() == "I/O performance of here"
     paper = page.evaluate("getComputedStyle(document.documentElement).getPropertyValue('--paper')")
     assert paper == "#ffffff"
     assert page.pdf()[:5] == b"%PDF-"
@@ -642,6 +642,15 @@ def test_six_weeks_fit_a_printed_page_with_their_names(opened: Open) -> None:
         box = page.locator(f"#recent .heat {name}").first.bounding_box()
         assert box["x"] >= 0
         assert box["x"] + box["width"] <= across
+
+
+def test_a_printed_page_has_tables_as_a_screen_of_its_width_has_not(opened: Open) -> None:
+    across = 703  # of A4 between its margins, in CSS pixels
+    page = opened(viewport={"width": across, "height": 1000})
+    expect(page.locator("#series thead")).to_be_hidden()
+    page.emulate_media(media="print")
+    expect(page.locator("#series thead")).to_be_visible()
+    assert page.evaluate("document.documentElement.scrollWidth") <= across
 
 
 def test_a_copy_that_lacks_a_file_says_so(opened: Open, site: Snapshot, tmp_path: Path) -> None:
