@@ -521,9 +521,10 @@ def test_failed_runs_are_counted_with_the_newest_message(tmp_path: Path) -> None
 
 
 def test_a_first_run_is_reported_in_short(tmp_path: Path) -> None:
-    write_perflog(tmp_path / "perflogs", daily([1.5], stripe_count=15, stripe_size=2**20))
+    new = daily([1.5], stripe_count=15, stripe_size=2**20)
+    write_perflog(tmp_path / "perflogs", [*new, *daily(healthy(), perf_var="read_bw")])
     found = look(tmp_path)
-    shown = text(found, found.series[0].label).splitlines()
+    shown = text(found, "disk fpp write_bw").splitlines()
     assert "In effect    15 stripes of 1 MiB" in shown
     assert "Runs         1 run, 20 Nov" in shown
     assert not any(line.startswith("Outliers") for line in shown)

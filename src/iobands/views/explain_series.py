@@ -395,7 +395,7 @@ def _past(site: Snapshot, series: Series, evidence: Evidence) -> Iterator[Fact]:
 
 def _of_outliers(site: Snapshot, series: Series) -> Iterator[Fact]:
     place = site.file_system(series.key.system, series.key.file_system)
-    if place.outliers.runs:
+    if series.outliers.runs:
         of_all = f"of all {place.name}: {_outliers(site, place.outliers)}"
         yield "Outliers", f"{_outliers(site, series.outliers)}; {of_all}"
 
