@@ -66,6 +66,7 @@ def test_an_open_alert_and_one_of_the_past_have_a_page(tmp_path: Path) -> None:
     # a chart for each of the four members; no series that stayed shares their name
     assert found["alerts/here-2.html"].count("<svg") == 4
     assert "a: none of 4 series went down" in new
+    assert "<details open><summary>All that did not move" in found["alerts/here-2.html"]
     again = dict(alert_pages(replace(site, now=site.now + DAY)))
     assert again["alerts/here-1.html"] == found["alerts/here-1.html"]  # nothing to write again
 
@@ -243,6 +244,7 @@ def test_the_page_of_a_flaky_check_moves_no_level(tmp_path: Path) -> None:
         (page,) = pages(shown).values()
         assert "Its series: 1" in page
         assert "moved" not in page
+        assert "level before" not in page
     assert "iobands resolve 1" in pages(site)[page_of(alert)]
     assert "rebaseline" not in pages(site)[page_of(alert)]
     said = [*of_alert(site, alert)]

@@ -699,7 +699,9 @@ def test_the_table_of_a_maintenance_scrolls_on_a_phone(opened: Open, tmp_path: P
     write_dashboard(look(tmp_path), other, maintenances=held)
     page.goto((other / page_about(held[0])).as_uri())
     expect(page.locator("tbody tr").first).to_contain_text("slower")
-    assert violations(page, runOnly=["scrollable-region-focusable", "color-contrast"]) == []
+    verdict = page.locator("tbody td:nth-child(2)").first.bounding_box()
+    assert verdict["x"] + verdict["width"] <= PHONE["width"]
+    assert violations(page) == []
     assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
 
 

@@ -11,7 +11,7 @@ from iobands.snapshot import MADE_UP, BeforeAfter, Shift, ShiftVerdict, path_par
 from iobands.views import writing
 from iobands.views.writing import Block, Bullets, Commands, Heading, Paragraph, Table
 
-_HEADINGS: Final = ("", "Verdict", "After / before", "95 % interval", "Visible loss", "Runs")
+_HEADINGS: Final = ("Series", "Verdict", "After / before", "95 % interval", "Visible loss", "Runs")
 _TOGETHER: Final = (
     "Verdicts hold together: at most one report in twenty has a false one. An interval holds for "
     "its row alone. Visible loss: the smallest that these runs show with odds of 9 to 1. Runs of "
