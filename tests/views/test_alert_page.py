@@ -71,6 +71,19 @@ def test_an_open_alert_and_one_of_the_past_have_a_page(tmp_path: Path) -> None:
     assert again["alerts/here-1.html"] == found["alerts/here-1.html"]  # nothing to write again
 
 
+def test_a_merged_alert_leads_to_the_one_that_took_its_series(tmp_path: Path) -> None:
+    site = SiteFiles(tmp_path).days(slow(0.6, since=12, file_system="a")).read()
+    (alert,) = site.alerts
+    ended = replace(alert, number=2, ended=NOW, end="merged into 1")
+    others = replace(ended, number=3, system="there"), replace(ended, number=4, end="recovered")
+    found = pages(replace(site, past=(ended, *others)))
+    link = '<a href="../alerts/here-1.html">degraded from 9 Nov to 21 Nov: merged into 1</a>'
+    assert [name for name, page in found.items() if link in page.replace("\u00a0", " ")] == [
+        "alerts/here-2.html"
+    ]
+    assert sum("../alerts/" in page for page in found.values()) == 1
+
+
 def test_what_did_not_move_is_drawn_beside_it(tmp_path: Path) -> None:
     factor = slow(0.5, since=12, file_system="a", pattern="fpp")
     site = SiteFiles(tmp_path).days(factor, variables=("write_bw", "read_bw")).read()

@@ -71,10 +71,12 @@ def _page(site: Snapshot, alert: Alert, several: bool) -> str:
     if place and not every:  # a slow target may have slowed down no series
         every = [each.times for each in place.speeds.values()]
     frame = frame_of(alert, every)
+    others = [each for each in with_pages(site) if each.system == alert.system]
     return rendered(
         "alert.html",
         story=story,
         alert=alert,
+        into=[page_of(e) for e in others if alert.end == f"merged into {e.number}"],
         peers=[*_peer_pictures(site, alert, frame)],
         members=[_of_member(each, frame, alert) for each in alert.members[:_MOST_PICTURES]],
         others=[each.series.label for each in alert.members[_MOST_PICTURES:]],
