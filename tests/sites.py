@@ -11,11 +11,14 @@ import numpy as np
 import polars as pl
 
 from iobands.bands import Span
+from iobands.commands.cli import SiteOptions
+from iobands.commands.status import rebuild_log
 from iobands.judge.requests import Request, action_of, selected, subjects_of
 from iobands.judge.site import JudgedSite, judge
 from iobands.model import SeriesKey
 from iobands.snapshot import Action, Ledger, Series, Snapshot
 from iobands.source.action_log import append, append_events
+from iobands.source.demo import write_demo
 from iobands.source.known import read_known
 from tests.factory import NOW, daily, days_ago, line, write_perflog
 
@@ -56,6 +59,12 @@ def slow(factor: float = 0.7, since: int = 12, until: int = 0, **fields: str) ->
         return factor if mine and until <= day < since else 1.0
 
     return of
+
+
+def whole_demo(root: Path, now: datetime) -> None:
+    """Write the made-up site with its log of alerts, as `iobands demo` does."""
+    write_demo(root, now)
+    rebuild_log(SiteOptions(root=root, as_of=now.isoformat()))
 
 
 class SiteFiles:

@@ -21,10 +21,10 @@ import pytest
 from iobands.commands import judging
 from iobands.commands.main import entry
 from iobands.judge.site import JudgedSite
-from iobands.source.demo import write_demo
 from iobands.source.known import Known
 from iobands.views.writing import blocks, folded
 from tests.factory import daily, write_perflog
+from tests.sites import whole_demo
 from tests.views.sites import acknowledge, dropped
 
 #: Names as long as a site may choose them, with wide words and with characters of the shell.
@@ -54,7 +54,7 @@ WIDTH = 80
 @pytest.fixture(scope="module")
 def demo(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("sites") / "demo"
-    write_demo(root, datetime.now(timezone.utc))
+    whole_demo(root, datetime.now(timezone.utc))
     return root
 
 

@@ -13,12 +13,10 @@ from pathlib import Path
 import pytest
 import typer
 
-from iobands.commands.cli import SiteOptions
 from iobands.commands.main import app
-from iobands.commands.status import rebuild_log
-from iobands.source.demo import write_demo
 from tests.conftest import Command
 from tests.site_copy import ROOT
+from tests.sites import whole_demo
 
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 PAGES = [page for page in PAGES if "decisions" not in page.parts]
@@ -78,8 +76,7 @@ def works_on_the_demo(words: list[str]) -> bool:
 @pytest.fixture(scope="module")
 def demo(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("docs") / "demo"
-    write_demo(root, datetime.now(timezone.utc))
-    rebuild_log(SiteOptions(root=root))
+    whole_demo(root, datetime.now(timezone.utc))
     return root
 
 

@@ -9,19 +9,16 @@ from pathlib import Path
 
 from rich.console import Console
 
-from iobands.commands.cli import SiteOptions
-from iobands.commands.status import rebuild_log
 from iobands.judge.site import read_site
-from iobands.source.demo import write_demo
 from iobands.views.digest import digest_text
+from tests.sites import whole_demo
 
 README = Path(__file__).resolve().parents[2] / "README.md"
 NOW = datetime(2026, 11, 22, 7, 30, tzinfo=timezone.utc)
 
 
 def demo_digest(root: Path) -> str:
-    write_demo(root, NOW)
-    rebuild_log(SiteOptions(root=root, as_of=NOW.isoformat()))
+    whole_demo(root, NOW)
     site = read_site(root / "perflogs", root / "config/bands", root / "config/alerts", now=NOW)
     stream = io.TextIOWrapper(io.BytesIO(), encoding="utf-8")
     return digest_text(site, Console(file=stream, width=80))

@@ -23,9 +23,8 @@ from iobands.judge.site import read_site
 from iobands.model import VARIABLE_UNITS, FileError, SeriesKey
 from iobands.snapshot import Alert, Columns, Incident, Snapshot, public
 from iobands.snapshot.stored import STATUS_SCHEMA, from_json, hints_of, to_json, without_none
-from iobands.source.demo import write_demo
 from tests.factory import NOW, ROW, daily, write_perflog
-from tests.sites import NOTHING_KNOWN
+from tests.sites import NOTHING_KNOWN, whole_demo
 from tests.snapshot.schema import schema
 from tests.snapshot.test_stored import SITES
 from tests.views.sites import everything, look
@@ -34,7 +33,7 @@ VALIDATOR = Draft202012Validator(schema(), format_checker=Draft202012Validator.F
 
 
 def demo(root: Path) -> Snapshot:
-    write_demo(root, NOW)
+    whole_demo(root, NOW)
     return read_site(root / "perflogs", root / "config/bands", root / "config/alerts", now=NOW)
 
 

@@ -13,9 +13,9 @@ from config.validation import check_site
 from iobands.judge.site import read_site
 from iobands.model import MADE_UP
 from iobands.snapshot import CauseKind, Severity, Snapshot, State, exact_moment
-from iobands.source.demo import write_demo
 from iobands.views.notes import unevenly_placed
 from iobands.views.writing import summary
+from tests.sites import whole_demo
 from tests.views.test_dashboard import everything_in
 
 NOW = datetime(2026, 11, 21, 7, tzinfo=timezone.utc)
@@ -24,7 +24,7 @@ NOW = datetime(2026, 11, 21, 7, tzinfo=timezone.utc)
 @pytest.fixture(scope="module")
 def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("demo")
-    write_demo(root, NOW)
+    whole_demo(root, NOW)
     return root
 
 

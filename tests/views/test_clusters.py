@@ -12,11 +12,11 @@ import pytest
 from iobands.judge.site import read_site
 from iobands.model import CRITICAL, OK, UNKNOWN, WARNING
 from iobands.snapshot import public
-from iobands.source.demo import write_demo
 from iobands.views.dashboard.overview import Cluster, about_cluster, clusters_page
 from iobands.views.dashboard.series import series_id
 from iobands.views.dashboard.write import write_clusters, write_dashboard
 from tests.factory import NOW, case, daily, write_perflog, write_report
+from tests.sites import whole_demo
 from tests.views.sites import dropped, look
 
 
@@ -53,7 +53,7 @@ def test_series_are_compared_per_node_and_tebibyte_with_intervals(tmp_path: Path
 
 
 def test_the_public_page_of_all_says_what_the_public_dashboard_says(tmp_path: Path) -> None:
-    write_demo(tmp_path, NOW)
+    whole_demo(tmp_path, NOW)
     config = tmp_path / "config"
     site = read_site(tmp_path / "perflogs", config / "bands", config / "alerts", now=NOW)
     for seen, advice in ((site, True), (public(site), False)):

@@ -101,6 +101,8 @@ _CHECKS: Final = (
 def write_demo(directory: Path, now: datetime) -> None:
     """Write perflogs, bands, actions and site file below `directory`, as a site has them.
 
+    The actions name alerts, so the log of alerts must be made before the site is judged.
+
     Raises:
         OSError: the directory cannot be written.
     """
