@@ -114,6 +114,19 @@ def test_a_word_of_plain_english_is_not_linked(site: dict[Path, Links]) -> None:
     assert "with their 95 % intervals" in bands
 
 
+def test_no_list_is_torn(site: dict[Path, Links]) -> None:
+    # Python-Markdown needs a blank line before a list, and four spaces before a later part of an
+    # item; GitHub needs less.
+    torn = {}
+    for path in site:
+        _, _, text = path.read_text("utf-8").partition("<article")
+        text = re.sub(r"<pre>.*?</pre>", "", text, flags=re.DOTALL)
+        found = re.findall(r"^(?:</?p>|</div>)*(?:\d+\.|[-*+]) .{,20}", text, re.MULTILINE)
+        found += re.findall(r"</ol>\n<div class=.*?></div>\n<ol>", text)
+        torn |= {path.name: found} if found else {}
+    assert torn == {}
+
+
 def test_no_page_shows_the_mark_before_a_bar(site: dict[Path, Links]) -> None:
     shown = {path.name: re.findall(r"<code>[^<]*\\\|", path.read_text("utf-8")) for path in site}
     assert {name: found for name, found in shown.items() if found} == {}
