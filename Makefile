@@ -17,7 +17,7 @@
 #   make bench-stores   measure a store of ten clusters and ten years, and write docs/store-costs.md
 #   make bench-alarms   measure the error rates of the alerts, and write docs/error-rates.md
 #   make docs           write the documentation site to build/docs, and the man pages to build/man
-#   make install PREFIX=DIR   install iobands, its man pages and benchio below DIR
+#   make install PREFIX=DIR   install iobands, its man pages and benchio into a new directory
 #   make release VERSION=1.2.3   test a clean clone, write the release to dist/, upload nothing
 #   make lint           check the Python, Fortran and shell sources
 #   make format         put them into their standard form
@@ -128,7 +128,10 @@ docs: $(VENV)/.installed-test
 # PREFIX becomes a virtual environment, with man pages. benchio is built if there is MPI.
 install:
 	@test -n "$(PREFIX)" || { echo "Where to? make install PREFIX=DIR"; exit 1; }
+	@test -e "$(PREFIX)/pyvenv.cfg" || test ! -e "$(PREFIX)/bin" || \
+		{ echo "$(PREFIX) has other programs: name a directory for iobands alone"; exit 1; }
 	@setup/system-packages python
+	@echo "Installing to $(PREFIX), which takes a minute or two"
 	@$(PYTHON) -m venv "$(PREFIX)"
 	@"$(PREFIX)/bin/python" -m pip install --quiet --disable-pip-version-check '.[all]'
 	@if command -v mpifort >/dev/null 2>&1; then \
