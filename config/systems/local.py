@@ -1,6 +1,6 @@
 """This machine: its disk and its file system in memory, with sizes that take seconds.
 
-It matches any host, so a fresh clone runs at once. IOBANDS_DISK names another directory on disk.
+It matches any host, so it runs at once. IOBANDS_DISK names another directory on disk.
 """
 
 import os
