@@ -174,6 +174,7 @@ def test_units_of_systemd(root: Path) -> None:
     text = entry("systemd")
     named = re.findall(r"# ~/.config/systemd/user/(\S+)\n(.*?)(?=\n# ~/|\Z)", text, re.DOTALL)
     units = dict(named)
+    assert text.count("\n\n# ~/") == 3
     assert list(units) == [
         f"iobands-{name}.{kind}"
         for name in ("suspects", "daily-here")

@@ -152,11 +152,12 @@ def schedule(
     if form == "script":
         cli.show(f"#!/bin/sh\n{(hourly if suspects else usual).shell()}")
         return
-    for job in (hourly, usual) if tag == "daily" else (usual,):
+    jobs = (hourly, usual) if tag == "daily" else (usual,)
+    if form == "systemd":
+        cli.show("\n".join(job.units() for job in jobs))
+        return
+    for job in jobs:
         what = "every hour, what is in doubt" if job is hourly else f"the {tag} checks"
-        if form == "systemd":
-            cli.show(job.units())
-            continue
         lines = job.cron_line() if form == "cron" else job.scron_lines()
         cli.show(f"# {job.name}: {what}\n{lines}")
 
