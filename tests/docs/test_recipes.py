@@ -157,3 +157,18 @@ def test_a_type_of_file_system_is_one_file_plus_a_script_plus_a_row(tmp_path):
     assert done.returncode == 1
     said = [case["fail_reason"] for case in site.test_cases("example") if case["fail_reason"]]
     assert any("stripe count requested: 2; in effect: 1" in each for each in said)
+
+
+def test_the_code_of_the_recipes_passes_make_lint(tmp_path):
+    ignored = shutil.ignore_patterns("__pycache__")
+    for name in ("checks", "docs", "src/iobands", "tests"):
+        shutil.copytree(ROOT / name, tmp_path / name, ignore=ignored)
+    shutil.copy(ROOT / "pyproject.toml", tmp_path)
+    for page in ("check", "covariate", "file-system"):
+        apply(tmp_path, f"add-a-{page}.md")
+    apply(tmp_path, "add-an-engine.md")
+    changed = "checks src tests/source/engines.py"
+    for linter in (f"ruff check {changed}", f"ruff format --check {changed}", "mypy src/iobands"):
+        command = [sys.executable, "-m", *linter.split()]
+        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stdout + done.stderr
