@@ -155,7 +155,7 @@ lint: $(VENV)/.installed-test
 	$(BIN)/mypy
 	$(BIN)/fortitude check src/benchio
 	@# fprettify always exits with 0, so fail if it prints anything.
-	test -z "$$($(BIN)/fprettify --diff $(FORTRAN_SOURCES) | tee /dev/stderr)"
+	@test -z "$$($(BIN)/fprettify --diff $(FORTRAN_SOURCES) | tee /dev/stderr)"
 	shellcheck -x $(SHELL_SCRIPTS)
 
 format: $(VENV)/.installed-test
