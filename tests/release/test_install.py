@@ -13,7 +13,7 @@ def test_a_prefix_with_other_programs_is_refused(tmp_path: Path) -> None:
     other.parent.mkdir(parents=True)
     other.touch()
     done = subprocess.run(
-        ["make", "install", f"PREFIX={tmp_path}/usr"],
+        ["make", "--no-print-directory", "install", f"PREFIX={tmp_path}/usr"],
         cwd=tmp_path,
         capture_output=True,
         text=True,
