@@ -448,7 +448,7 @@ def _advice(site: Snapshot, series: Series, others: Sequence[Related]) -> str:
     if status.state is State.IMPROVED:
         return f"{IMPROVED}{whole}"
     known = [alert.cause.what for alert in alerts if alert.cause]
-    first = f"check its cause, {known[0]}" if known else _advice_by_related(series, others)
+    first = f"check its cause: {known[0]}" if known else _advice_by_related(series, others)
     return f"{first}{whole}"
 
 
