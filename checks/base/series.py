@@ -136,8 +136,8 @@ class SeriesMixin(rfm.RegressionTestPlugin):
         Raises:
             ValueError: it does, so that ReFrame would run every check without the setting.
         """
-        for name in _unknown_settings():
-            raise ValueError(f"-S {name}=...: no check has this variable")
+        if unknown := _unknown_settings():
+            raise ValueError(f"-S {unknown[0]}=...: no check has this variable")
 
     def require_own_series(self) -> None:
         """Fail if another check feeds a series of this one.

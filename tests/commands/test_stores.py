@@ -162,13 +162,19 @@ def test_a_store_of_several_sites_has_a_line_and_a_dashboard_for_each(
     assert "no samples of .." in page and "one/index.html" in page
 
 
-def test_to_users_the_state_of_an_unread_site_is_not_known(iobands, tmp_path, monkeypatch):
+def unreadable_sites(iobands, tmp_path, monkeypatch):
+    """Return a store of the sites `here` and `two`, which cannot be read."""
     store = f"{tmp_path}/store"
     iobands("push", "--store", store, cwd=site(tmp_path / "one"))
     with open_store(store) as opened:
         rows = opened.samples("here")[0].frame
         opened.add("two", rows.with_columns(system=pl.lit("two", pl.Categorical())), [])
     monkeypatch.setattr("iobands.commands.judging.read_stored", None)
+    return store
+
+
+def test_to_users_the_state_of_an_unread_site_is_not_known(iobands, tmp_path, monkeypatch):
+    store = unreadable_sites(iobands, tmp_path, monkeypatch)
     for option, word in ((), "UNKNOWN"), (("--public",), "not known"):
         iobands("report", "pages", "--store", store, *option)
         page = (tmp_path / "pages" / "index.html").read_text()
@@ -179,12 +185,7 @@ def test_to_users_the_state_of_an_unread_site_is_not_known(iobands, tmp_path, mo
 def test_what_shows_one_site_asks_for_it_before_all_are_judged(
     words, iobands, tmp_path, monkeypatch
 ):
-    store = f"{tmp_path}/store"
-    iobands("push", "--store", store, cwd=site(tmp_path / "one"))
-    with open_store(store) as opened:
-        rows = opened.samples("here")[0].frame
-        opened.add("two", rows.with_columns(system=pl.lit("two", pl.Categorical())), [])
-    monkeypatch.setattr("iobands.commands.judging.read_stored", None)
+    store = unreadable_sites(iobands, tmp_path, monkeypatch)
     said = unknown(iobands("status", *words.split(), "--store", store)).stderr
     assert said.endswith(f"{store}: the store has 2 sites; choose with --system: here, two\n")
 

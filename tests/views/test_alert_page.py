@@ -13,6 +13,7 @@ import pytest
 from iobands.snapshot import (
     ACKNOWLEDGE,
     DOWN,
+    MERGED,
     OPENED,
     Alert,
     AlertEvent,
@@ -74,8 +75,10 @@ def test_an_open_alert_and_one_of_the_past_have_a_page(tmp_path: Path) -> None:
 def test_a_merged_alert_leads_to_the_one_that_took_its_series(tmp_path: Path) -> None:
     site = SiteFiles(tmp_path).days(slow(0.6, since=12, file_system="a")).read()
     (alert,) = site.alerts
-    ended = replace(alert, number=2, ended=NOW, end="merged into 1")
-    others = replace(ended, number=3, system="there"), replace(ended, number=4, end="recovered")
+    over = replace(alert, number=4, ended=NOW, end="recovered")
+    merged = (*alert.events, AlertEvent(NOW, 2, MERGED, into=1))
+    ended = replace(over, number=2, end="merged into 1", events=merged)
+    others = replace(ended, number=3, system="there"), over
     found = pages(replace(site, past=(ended, *others)))
     link = '<a href="../alerts/here-1.html">degraded from 9 Nov to 21 Nov: merged into 1</a>'
     assert [name for name, page in found.items() if link in page.replace("\u00a0", " ")] == [

@@ -230,8 +230,11 @@ def rebuild_log(options: cli.SiteOptions) -> list[str]:
         judged = judge(then, false_alarms=options.false_alarms, with_power=False)
         for system, events in judged.news.items():
             logged[system] = (*logged.get(system, ()), *events)
-    paths = {s: ALERT_LOG.rewrite(alert_log(perflogs, s), events) for s, events in logged.items()}
-    return [f"Wrote {paths[s]}: {plural(len(events), 'event')}" for s, events in logged.items()]
+    written = []
+    for system, events in logged.items():
+        path = ALERT_LOG.rewrite(alert_log(perflogs, system), events)
+        written.append(f"Wrote {path}: {plural(len(events), 'event')}")
+    return written
 
 
 def log_news(

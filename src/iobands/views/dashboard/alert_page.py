@@ -61,22 +61,25 @@ def alert_pages(site: Snapshot, *, several: bool = False) -> Iterator[tuple[str,
 
     With `several` sites, it links to the page of all of them.
     """
-    for alert in with_pages(site):
-        yield page_of(alert), _page(site, alert, several)
+    shown = with_pages(site)
+    pages = {(each.system, each.number): page_of(each) for each in shown}
+    for alert in shown:
+        into = next((each.into for each in alert.events if each.kind == snapshot.MERGED), None)
+        yield page_of(alert), _page(site, alert, pages.get((alert.system, into)), several)
 
 
-def _page(site: Snapshot, alert: Alert, several: bool) -> str:
+def _page(site: Snapshot, alert: Alert, into: str | None, several: bool) -> str:
+    """Return the page of an alert; `into` is the page of the alert that it was merged into."""
     story = account_given_of(site, alert, every=True)
     every, place = [each.series.history.times for each in alert.members], place_of(alert, site)
     if place and not every:  # a slow target may have slowed down no series
         every = [each.times for each in place.speeds.values()]
     frame = frame_of(alert, every)
-    others = [each for each in with_pages(site) if each.system == alert.system]
     return rendered(
         "alert.html",
         story=story,
         alert=alert,
-        into=[page_of(e) for e in others if alert.end == f"merged into {e.number}"],
+        into=into,
         peers=[*_peer_pictures(site, alert, frame)],
         members=[_of_member(each, frame, alert) for each in alert.members[:_MOST_PICTURES]],
         others=[each.series.label for each in alert.members[_MOST_PICTURES:]],
