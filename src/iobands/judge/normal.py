@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from itertools import compress
 from typing import Final
 
 import numpy as np
@@ -109,7 +110,8 @@ def normal_of(
     found: list[Band | Baseline] = []
     size = len(history)
     own, is_judged = np.full(size, -1), np.zeros(size, dtype=bool)
-    rows = np.union1d(judged, [size - 1])  # the newest has a verdict even if it failed
+    # the newest has a verdict even if it failed
+    rows = np.append(judged[judged < size - 1], size - 1)
     for first, baseline in baselines:
         if len(baseline.runs) >= FIRST_BASELINE and first < len(rows):
             own[rows[first if found else 0 :]] = len(found)
@@ -123,9 +125,9 @@ def normal_of(
         places[since:] = len(found) if declared else own[since:]
         found += [declared] if declared else []
     is_judged = (is_judged | (places != own)) & ~history.asked
-    used, places = np.unique(places, return_inverse=True)
-    places -= np.count_nonzero(used < 0)  # -1, for nothing known, sorts first and stays -1
-    inside = [found[place] for place in used if place >= 0]
+    used = np.bincount(places + 1, minlength=len(found) + 1)[1:] > 0
+    places = np.append(used.cumsum() - 1, -1)[places]  # -1, for nothing known, stays -1
+    inside = compress(found, used)
     known = tuple(_learned(key, each) if isinstance(each, Baseline) else each for each in inside)
     newest = known[places[-1]] if places[-1] >= 0 else None
     if newest and newest.is_own and left_out(history, bands)[-1]:
