@@ -270,7 +270,7 @@ def test_a_line_may_have_what_only_unicode_takes_for_its_end(tmp_path: Path) -> 
     )
     row = {
         "job_completion_time": "2026-11-21T00:00:00+00:00", "display_name": "Promised",
-        "purpose": "acceptance", "job_nodelist": "n1\u2028n2\x85n3",
+        "purpose": "acceptance", "system": "here", "job_nodelist": "n1\u2028n2\x85n3",
     }  # fmt: skip
     log = tmp_path / "perflogs" / "here" / "local" / "Promised.log"
     log.parent.mkdir(parents=True)

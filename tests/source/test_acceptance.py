@@ -11,7 +11,7 @@ import pytest
 from iobands.bands.contract import MeasuredBy
 from iobands.source.acceptance import Begun, collect, seal
 from iobands.source.perflog import read_perflogs
-from tests.factory import COLUMNS, ROW, days_ago, line, write_perflog
+from tests.factory import COLUMNS, ROW, case, days_ago, line, write_perflog, write_report
 
 
 def renamed(log: Path) -> None:
@@ -83,3 +83,13 @@ def test_the_columns_may_change_in_the_middle_of_a_perflog(tmp_path: Path) -> No
     write_perflog(tmp_path / "perflogs", [])
     (tmp_path / "acceptance" / "perflogs" / "here" / "local" / "BenchioFPP.log").write_text("?")
     assert copied() == 1  # the other lines are lost
+
+
+def test_a_system_is_known_by_its_lines_and_not_by_the_directory(tmp_path: Path) -> None:
+    copied, others = copies_of(tmp_path), rows(5, 4)
+    write_perflog(tmp_path / "perflogs", others, system="before")
+    write_perflog(tmp_path / "perflogs", [each.replace("|here|", "|there|") for each in others])
+    write_report(tmp_path / "perflogs", [case(system="there", purpose="acceptance")])
+    assert copied() == 2
+    assert {*read_perflogs(tmp_path / "acceptance" / "perflogs").values["system"]} == {"here"}
+    assert not [*(tmp_path / "acceptance").rglob("*.json")]

@@ -158,7 +158,7 @@ def collect(perflogs: Path, directory: Path, begun: Begun) -> None:
     paths = [(copies, e) for e in before if e.relative_to(directory).as_posix() not in changed]
     paths += [
         (perflogs, path)
-        for path in perflog_files(perflogs, begun.system)
+        for path in perflog_files(perflogs)
         if path.suffix not in PACKED and path.is_file()
     ]
     known = set[tuple[str, str]]()  # a perflog may lie beside a copy of itself
@@ -176,7 +176,7 @@ def collect(perflogs: Path, directory: Path, begun: Begun) -> None:
     }
     for path in report_files(perflogs, begun.system):
         is_new = path.is_file() and path.stat().st_mtime >= begun.since.timestamp()
-        if is_new and _is_ours(path, checks):
+        if is_new and _is_ours(path, begun, checks):
             found[copies / path.relative_to(perflogs)] = read_small(path)
     for path, content in found.items():
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -194,17 +194,21 @@ def _lines_of(path: Path, begun: Begun, checks: Collection[str]) -> Iterator[tup
             header, columns = line, cells
         elif columns and len(cells) == len(columns) and line.endswith("\n"):
             row = dict(zip(columns, cells, strict=True))
-            if row.get("purpose") == ACCEPTANCE and row.get("display_name") in checks:
+            if _is_of(row, begun, checks):
                 with suppress(ValueError):
                     if parse_time(row[TIME]) >= begun.since:
                         yield header, line
 
 
-def _is_ours(path: Path, checks: Collection[str]) -> bool:
+def _is_ours(path: Path, begun: Begun, checks: Collection[str]) -> bool:
     with suppress(Unusable):
-        ours = (each for each in load_report(path).cases if each.get("purpose") == ACCEPTANCE)
-        return any(each.get("display_name") in checks for each in ours)
+        return any(_is_of(each, begun, checks) for each in load_report(path).cases)
     return False
+
+
+def _is_of(run: Mapping[str, object], begun: Begun, checks: Collection[str]) -> bool:
+    is_there = (run.get("purpose"), run.get("system")) == (ACCEPTANCE, begun.system)
+    return is_there and run.get("display_name") in checks
 
 
 def runs_of_lines(

@@ -162,7 +162,7 @@ def _parse(
     most: int,
 ) -> Parsed:
     unread: list[Rejected] = []
-    paths = perflog_files(directory, rejected=unread)
+    paths = perflog_files(directory, unread)
     if after is None:
         kept = read_kept(directory, paths)
     else:
@@ -188,9 +188,7 @@ def _parse(
     return parsed
 
 
-def perflog_files(
-    directory: Path, system: str | None = None, rejected: list[Rejected] | None = None
-) -> list[Path]:
+def perflog_files(directory: Path, rejected: list[Rejected] | None = None) -> list[Path]:
     """Return the perflogs below `directory`, rotated ones included, in the order of their names.
 
     Rotated ones may be in a directory below the partition's, logrotate's `olddir`. Directories that
@@ -200,7 +198,6 @@ def perflog_files(
     return [
         path
         for place in entries(directory, failed)
-        if system in {None, place.name}
         for partition in entries(place, failed)
         if partition.name not in NO_PERFLOGS
         for found in entries(partition, failed)
