@@ -70,7 +70,8 @@ def test_nothing_is_logged_of_a_system_whose_files_cannot_be_read(site: Path, br
     assert call("acknowledge", "disk", "write_bw", "--reason", "a switch")[0] == 0
 
 
-def test_alerts_have_no_numbers_while_their_log_cannot_be_read(site: Path) -> None:
+@pytest.mark.parametrize("lost", ["all", "the beginning of an alert"])
+def test_alerts_have_no_numbers_while_their_log_cannot_be_read(site: Path, lost: str) -> None:
     """Numbers given anew could be those of other alerts, in messages and in what people logged."""
     options, severities = SiteOptions(), frozenset({"degraded", "improved"})
     assert call("acknowledge", "disk", "read_bw", "--reason", "a switch")[0] == 0
@@ -78,8 +79,13 @@ def test_alerts_have_no_numbers_while_their_log_cannot_be_read(site: Path) -> No
     topics, begun = changes([], before, severities)
     assert [each.kind for each in begun] == ["began"]
     log = site / "perflogs" / "here" / "alerts.jsonl"
-    kept = log.rename(site / "kept")
-    log.mkdir()
+    content = log.read_bytes()
+    if lost == "all":
+        log.unlink()
+        log.mkdir()
+    else:
+        assert b'"number": 1' in content.splitlines()[0]
+        log.write_bytes(b"#" + content)
     judged = judgement_of(options).snapshot
     drop, rise = (each for each in judged.alerts if each.has_level or each.direction == UP)
     assert (drop.number, drop.is_quiet) == (None, False)
@@ -87,8 +93,12 @@ def test_alerts_have_no_numbers_while_their_log_cannot_be_read(site: Path) -> No
     assert sum("here/alerts.jsonl" in each.subject for each in judged.alerts) == 1
     during, said = changes(topics, judged, severities)
     assert said == []
-    log.rmdir()
-    kept.rename(log)
+    if lost == "all":
+        log.rmdir()
+    else:
+        assert call("acknowledge", "disk", "write_bw", "--reason", "a switch")[0] == 3
+        assert log.read_bytes() == b"#" + content
+    log.write_bytes(content)
     after = judgement_of(options).snapshot
     assert [each.number for each in after.alerts] == [each.number for each in before.alerts]
     assert changes(during, after, severities)[1] == []

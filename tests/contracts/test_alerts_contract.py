@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from datetime import datetime, timezone
 from pathlib import Path
 
 import pytest
 
 from iobands.judge.fold import stories_in
-from iobands.model import Unusable
+from iobands.model import FileError, Unusable
 from iobands.snapshot import AlertEvent, Cause, CauseKind, State
 from iobands.source.action_log import ALERT_LOG, read_alert_log
 from tests.contracts.documented import first_column
@@ -65,11 +66,31 @@ def test_documented_fields_and_events() -> None:
 
 def test_events_of_later_are_not_known_yet(tmp_path: Path) -> None:
     (tmp_path / "x").mkdir()
-    (tmp_path / "x" / "alerts.jsonl").write_bytes(b"rubbish\n" + GOLDEN)
+    (tmp_path / "x" / "alerts.jsonl").write_bytes(b"{}\n" + GOLDEN)
     events, rejected = read_alert_log(tmp_path, "x", EVENTS[3].when)
     assert list(events) == EVENTS[:4]
-    assert [(each.line, each.reason[:8]) for each in rejected] == [(1, "not JSON")]
+    assert [(each.line, each.reason) for each in rejected] == [
+        (1, "schema is None, not a number from 1")
+    ]
     assert read_alert_log(tmp_path, "y", NOW) == ((), ())
+
+
+@pytest.mark.parametrize(("damaged", "lost"), [(1, 1), (2, 0), (3, 2), (4, 0), (5, 0)])
+def test_an_alert_whose_beginning_is_damaged_gets_no_other_number(
+    damaged: int, lost: int, tmp_path: Path
+) -> None:
+    """Of the fifth line, only a part was written: the next session writes it again."""
+    opened, grew = EVENTS[:2]
+    every = [replace(e, number=number) for number in (1, 2) for e in (opened, grew)]
+    lines = [*map(ALERT_LOG.line, every), ALERT_LOG.line(replace(opened, number=3))]
+    lines[damaged - 1] = lines[damaged - 1][:-1]
+    (tmp_path / "x").mkdir()
+    (tmp_path / "x" / "alerts.jsonl").write_text("\n".join(lines))
+    if lost:
+        with pytest.raises(FileError, match=f"line {damaged} is damaged, .* of alert {lost} is "):
+            read_alert_log(tmp_path, "x", NOW)
+    else:
+        assert len(read_alert_log(tmp_path, "x", NOW)[0]) == 4
 
 
 @pytest.mark.parametrize(

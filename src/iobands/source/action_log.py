@@ -17,6 +17,7 @@ from msgspec import Meta, ValidationError, convert
 from iobands import snapshot
 from iobands.model import (
     SERIES_FIELDS,
+    FileError,
     PeerName,
     Rejected,
     SeriesKey,
@@ -34,6 +35,7 @@ from iobands.model import (
 from iobands.snapshot import Action, AlertEvent, Cause
 
 _LOCK_SECONDS: Final = 10
+_NOT_JSON: Final = "not JSON"
 _DECISION_SECONDS: Final = 60  # enough to judge a site with years of runs
 _MATCHES: Final = frozenset((*SERIES_FIELDS, "variable")) - {"system"}
 _Match = Annotated[dict[str, bool | float | str | None], Meta(min_length=1)]
@@ -136,7 +138,7 @@ class LogForm(Generic[_Item]):
         try:
             said = json.loads(line, parse_constant=_refuse)
         except (ValueError, RecursionError) as error:
-            raise Unusable(f"not JSON: {error}") from None
+            raise Unusable(f"{_NOT_JSON}: {error}") from None
         if not isinstance(said, dict):
             raise Unusable("not an object")
         known = {"schema", self.kind, *(each.name for each in fields(self.item))} - {"kind"}
@@ -342,8 +344,17 @@ def read_alert_log(
 
     Raises:
         OSError: the file cannot be read.
+        FileError: the line that opened an alert is damaged, so this would get another number.
     """
     events, rejected = ALERT_LOG.read(alert_log(perflogs, system))
+    damaged = next((each.line for each in rejected if each.reason.startswith(_NOT_JSON)), None)
+    opened = {each.number for _, each in events if each.kind == snapshot.OPENED}
+    lost = {*range(1, 1 + max((each.number for _, each in events), default=0))} - opened
+    if damaged and lost:
+        raise FileError(
+            f"line {damaged} is damaged, so the beginning of alert {min(lost)} is lost; restore "
+            "the log, or write it anew with: iobands alerts --rebuild"
+        )
     return tuple(each for _, each in events if each.when <= until), tuple(rejected)
 
 
