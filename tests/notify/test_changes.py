@@ -527,6 +527,15 @@ def test_a_message_of_the_past_still_leads_to_its_alert(tmp_path: Path) -> None:
     ]
 
 
+def test_an_improvement_does_not_recover(tmp_path: Path) -> None:
+    site = Growing(tmp_path, disk=levels((105, 1), (15, 1.6), (20, 1)))
+    topics, _ = changes([], site.after(118), frozenset({"improved"}))
+    _, (event,) = changes(topics, site.after(140), NOTIFIED)
+    over = message_of(event, site.again(), "")
+    assert (over.kind, over.title) == ("recovered", "fell back: improved 1 disk fpp write_bw")
+    assert "\nHow it ended: fell back\n" in over.text
+
+
 @pytest.mark.parametrize(
     ("kind", "word"),
     [("resolve", "resolved"), ("rebaseline", "rebaselined"), ("retire", "retired")],

@@ -317,6 +317,16 @@ def test_an_alert_of_the_past_is_explained_by_its_number(tmp_path: Path) -> None
     assert not any("Next step" in line for line in lines)
 
 
+def test_an_improvement_does_not_recover(tmp_path: Path) -> None:
+    site = SiteFiles(tmp_path).days(slow(1.4, since=40, until=20, file_system="a")).read()
+    (entry,) = site.ledger.entries
+    said = explanation(site, only(site, "1")), explanation(site, only(site, "a fpp ofi write_bw"))
+    assert all(re.search(r" to \d+ \w+(, .*)?: fell back\n", each) for each in said)
+    assert "closed: fell back\n" in said[0]
+    assert entry.ending == "fell back"
+    assert not any("recover" in each for each in said)
+
+
 def test_a_series_that_was_first_measured_later_did_not_stay(tmp_path: Path) -> None:
     files = SiteFiles(tmp_path).days(slow(0.6, since=50, until=20, file_system="a"))
     path = next(files.perflogs.rglob("*.log"))

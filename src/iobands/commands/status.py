@@ -201,7 +201,7 @@ def _note_unlogged(judged: JudgedSite) -> None:
 def _row(entry: LedgerEntry, site: Snapshot, is_quiet: bool) -> tuple[str, ...]:
     times = (entry.since, entry.raised, entry.ended)
     days = (views.day_text(each, site.now) if each else "-" for each in times)
-    ended = "" if entry.who else entry.end or ("acknowledged" if is_quiet else "open")
+    ended = "" if entry.who else "acknowledged" if is_quiet else entry.ending
     change = views.percent(entry.ratio) if entry.ratio else "-"
     return (str(entry.number or "-"), *days, change, views.title(entry, site), ended)
 

@@ -396,7 +396,9 @@ def _ending(topic: Topic, own: Alert | None, name: str, site: Snapshot) -> Itera
         yield printable(f"{name}: now {'; '.join(after)}; {since}")
     else:
         is_retired = not keys and any(each.name in topic.members for each in site.retired)
-        yield end or ("retired" if is_retired else ENDED)
+        is_rise = topic.severity == Severity.IMPROVED
+        end = end or ("retired" if is_retired else ENDED)
+        yield snapshot.how_ended(end, snapshot.UP if is_rise else None)
         yield f"{name}: {_ENDING_TEXTS.get(topic.severity, f'no longer {topic.severity}')}; {since}"
     for entry in site.ledger.entries:
         if own and entry.identity == own.identity:

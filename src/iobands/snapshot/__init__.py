@@ -140,6 +140,7 @@ from iobands.snapshot.history import (
     day_and_time,
     days_of,
     exact_moment,
+    how_ended,
     in_utc,
     level_ratio,
     median_of,

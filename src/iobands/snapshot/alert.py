@@ -12,7 +12,7 @@ from statistics import median
 from typing import Final
 
 from iobands.model import CRITICAL, OK, UNKNOWN, WARNING, PeerName, SeriesKey
-from iobands.snapshot.history import Ratio, State
+from iobands.snapshot.history import UP, Ratio, State, how_ended
 from iobands.snapshot.series import Action, Series
 
 
@@ -327,7 +327,8 @@ class LedgerEntry:
     def ending(self) -> str:
         """How it ended, with who ended it and why if a person did; `open` while it is open."""
         by = f" by {self.who}: {self.reason}" if self.who else ""
-        return f"{self.end}{by}" or "open"
+        end = how_ended(self.end, UP if self.ratio and self.ratio > 1 else None)
+        return f"{end}{by}" or "open"
 
 
 @dataclass(frozen=True)

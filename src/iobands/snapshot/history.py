@@ -244,6 +244,12 @@ DOWN: Final = "down"
 FLAKY: Final = "flaky"
 UP: Final = "up"
 
+
+def how_ended(end: str, direction: str | None) -> str:
+    """Return the word for the end of a change or an alert: an improvement does not recover."""
+    return "fell back" if (end, direction) == (RECOVERED, UP) else end
+
+
 #: The larger of the two drops in `Evidence.power`, as a ratio.
 LARGE_DROP: Final = 0.7
 

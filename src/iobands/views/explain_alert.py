@@ -195,7 +195,7 @@ def _state(site: Snapshot, alert: Alert) -> str:
     since = day_text(alert.since, site.now) if alert.since else ""
     if alert.ended:
         begin = f" from {since}" if since else ""
-        end = f": {alert.end}" if alert.end else ""
+        end = f": {snapshot.how_ended(alert.end, alert.direction)}" if alert.end else ""
         return f"{alert.severity.value}{begin} to {day_text(alert.ended, site.now)}{end}"
     certainty = f", {alert.certainty.value}" if alert.certainty else ""
     return f"{alert.severity.value}{f' since {since}' if since else ''}{certainty}"
@@ -246,7 +246,7 @@ def _happened(site: Snapshot, alert: Alert) -> Iterator[tuple[str, str]]:
         elif each.kind == snapshot.CAUSED and not each.cause and site.is_public:
             continue  # it may be private
         elif each.kind != snapshot.GREW:
-            texts.append((each.when, _event(each, site)))
+            texts.append((each.when, _event(each, alert, site)))
         else:
             # only the name of a target or node, which may be private, has a blank
             joined += (
@@ -254,7 +254,7 @@ def _happened(site: Snapshot, alert: Alert) -> Iterator[tuple[str, str]]:
                 for name in each.names
                 if " " not in name or not (site.is_public or name == alert.subject)
             )
-    texts = [*((each.when, _event(each, site)) for each in named.values()), *texts]
+    texts = [*((each.when, _event(each, alert, site)) for each in named.values()), *texts]
     texts.sort(key=lambda each: each[0])
     days = {when.date(): when for when, _ in sorted((*texts, *joined), reverse=True)}
     eventful = {when.date() for when, _ in texts}
@@ -270,10 +270,10 @@ def _happened(site: Snapshot, alert: Alert) -> Iterator[tuple[str, str]]:
             yield " to ".join(ends), "; ".join([*said, *series, *peers])
 
 
-def _event(event: AlertEvent, site: Snapshot) -> str:
+def _event(event: AlertEvent, alert: Alert, site: Snapshot) -> str:
     text = _EVENTS[event.kind].format(
         into=event.into,
-        end=event.end,
+        end=snapshot.how_ended(event.end or "", alert.direction),
         cause=event.cause.what if event.cause else "not certain",
         state=event.state.value if event.state else "another kind",
         number=plural(len(event.names), "series"),

@@ -383,7 +383,8 @@ def _past(site: Snapshot, series: Series, evidence: Evidence) -> Iterator[Fact]:
             yield "Earlier", f"the improvement of {since}, {size}, became the baseline on {ended}"
         else:
             word = "drop" if change.is_drop else "rise"
-            yield "Earlier", f"{word} from {since} to {ended}, {size}: {change.end}"
+            end = snapshot.how_ended(change.end or "", change.direction)
+            yield "Earlier", f"{word} from {since} to {ended}, {size}: {end}"
     for transient in evidence.transients[-_TRANSIENTS:]:
         yield "Transient", f"{time_text(transient.since)}: {transient}"
     over = [each for each in site.incidents if series.key in each.ratios and not each.is_open]
