@@ -75,6 +75,13 @@ def test_events_of_later_are_not_known_yet(tmp_path: Path) -> None:
     assert read_alert_log(tmp_path, "y", NOW) == ((), ())
 
 
+def test_a_large_number_takes_neither_time_nor_memory(tmp_path: Path) -> None:
+    (tmp_path / "x").mkdir()
+    only = replace(EVENTS[0], number=999_999_999)
+    (tmp_path / "x" / "alerts.jsonl").write_text(ALERT_LOG.line(only))
+    assert read_alert_log(tmp_path, "x", NOW) == ((only,), ())
+
+
 @pytest.mark.parametrize(("damaged", "lost"), [(1, 1), (2, 0), (3, 2), (4, 0), (5, 0)])
 def test_an_alert_whose_beginning_is_damaged_gets_no_other_number(
     damaged: int, lost: int, tmp_path: Path

@@ -9,6 +9,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass, fields
 from datetime import datetime, timezone
 from functools import partial
+from itertools import count
 from pathlib import Path
 from typing import Annotated, Any, Final, Generic, TypeVar
 
@@ -349,10 +350,10 @@ def read_alert_log(
     events, rejected = ALERT_LOG.read(alert_log(perflogs, system))
     damaged = next((each.line for each in rejected if each.reason.startswith(_NOT_JSON)), None)
     opened = {each.number for _, each in events if each.kind == snapshot.OPENED}
-    lost = {*range(1, 1 + max((each.number for _, each in events), default=0))} - opened
-    if damaged and lost:
+    lost = next(number for number in count(1) if number not in opened)
+    if damaged and lost <= max((each.number for _, each in events), default=0):
         raise FileError(
-            f"line {damaged} is damaged, so the beginning of alert {min(lost)} is lost; restore "
+            f"line {damaged} is damaged, so the beginning of alert {lost} is lost; restore "
             "the log, or write it anew with: iobands alerts --rebuild"
         )
     return tuple(each for _, each in events if each.when <= until), tuple(rejected)
