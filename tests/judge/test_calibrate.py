@@ -149,10 +149,14 @@ def test_a_watched_series_waits(files: SiteFiles) -> None:
         pytest.fail("never watched")
 
 
-def test_runs_of_drops_that_are_over_are_left_out(files: SiteFiles) -> None:
-    (learned,) = learn(files.write(daily(levels((60, 1), (30, 0.5), (60, 1))))).learned
+@pytest.mark.parametrize(("runs", "factor"), [(30, 0.5), (20, 1.5)])
+def test_runs_of_changes_that_are_over_are_left_out(
+    files: SiteFiles, runs: int, factor: float
+) -> None:
+    (learned,) = learn(files.write(daily(levels((60, 1), (runs, factor), (60, 1))))).learned
     assert learned.band.runs == pytest.approx(120, abs=3)
     assert learned.band.median == pytest.approx(1.5, rel=0.03)
+    assert learned.band.maximum < 1.5 * 1.3
     assert len(learned.notes) >= 1
 
 

@@ -131,8 +131,11 @@ def _learn(series: Series, judgement: JudgedSite, since: datetime | None) -> Lea
         raise NoProposal("frozen; start anew with `iobands rebaseline` or `iobands epoch`")
     usable = passed & ~detection.in_drop & ~history.asked[rows]
     # only runs at the level that is the baseline now
-    ends = [each.since for each in detection.chart.changes if each.end not in {None, RECOVERED}]
-    usable[: max(ends, default=0)] = False
+    for change in detection.chart.changes:
+        if change.end == RECOVERED:
+            usable[change.since : change.ended] = False
+        elif change.end:
+            usable[: change.since] = False
     if since is not None:
         usable &= detection.times >= in_utc(since)
     if hidden := int(np.count_nonzero(passed & ~usable)):
