@@ -18,6 +18,7 @@ from iobands.source.site_file import SiteFile
 from iobands.views.published import comment, drift, rates_section
 from iobands.views.writing import DocumentFormat, written
 from tests.factory import NOW, daily, write_bands, write_perflog
+from tests.sites import levels
 from tests.views.sites import look
 
 # 1 to 20 with no two neighbours alike, so that no run says anything about the next
@@ -75,6 +76,17 @@ def test_what_differs_between_file_systems_is_said_of_each(tmp_path: Path) -> No
     assert "\n- Stripe size: 1 MiB on disk, 4 MiB on m\n" in said
     assert "\n- MPI-IO hints: none on disk, cb=2 on m\n" in said
     assert "\nMeasured with: benchio 1.0, interface" in said
+
+
+@pytest.mark.parametrize("factor", [0.5, 1.6])
+def test_runs_of_a_change_that_is_over_are_of_another_level(tmp_path: Path, factor: float) -> None:
+    write_perflog(tmp_path / "perflogs", daily(levels((60, 1), (20, factor), (30, 1))))
+    (rates,) = published(look(tmp_path).series, SiteFile(), [])[0].rates
+    assert rates.runs == pytest.approx(90, abs=2)
+    assert rates.figures["median"] == pytest.approx(1.5, rel=0.02)
+    # a quarter of the runs are 0.67 standard deviations of 8 % below the median, or more
+    assert rates.figures["lower_quartile"] == pytest.approx(1.5 * 0.947, rel=0.02)
+    assert rates.figures["maximum"] < 1.5 * 1.35
 
 
 def test_each_epoch_of_the_runs_is_named(tmp_path: Path) -> None:

@@ -353,13 +353,16 @@ def _rates(name: str, members: Sequence[Series], holds: timedelta) -> Rates:
         of_runs, rates = series.judged
         begins = [in_utc(each.began) for each in evidence.changes]
         onsets = np.searchsorted(of_runs, np.array(begins, of_runs.dtype)).tolist()
-        change = evidence.open_change
+        change, begin = evidence.open_change, 0
         end = (onsets[-1] if change else 0) or len(rates)
-        settled = zip(onsets, evidence.changes, strict=True)
-        begun = [at for at, each in settled if each.end not in {None, RECOVERED} and at < end]
-        level = slice(max(begun, default=0), end)
-        learned = ~series.history.asked[evidence.rows[level]]
-        learned |= not learned.any()
+        counted = ~series.history.asked[evidence.rows]
+        for onset, each in zip(onsets, evidence.changes, strict=True):
+            if each.end == RECOVERED and each.ended:
+                counted[onset : np.searchsorted(of_runs, in_utc(each.ended))] = False
+            elif each.end and onset < end:
+                begin = max(begin, onset)
+        level = slice(begin, end)
+        learned = counted[level] if counted[level].any() else ~counted[level]
         times.append(of_runs[level][learned])
         values.append(rates[level][learned])
         if change:
