@@ -331,6 +331,26 @@ def test_of_several_of_a_day_it_is_said_which_one_is_reported(
     assert " names " not in at(root, "report", f"{day}T08:00")[1] + at(root, "report")[1]
 
 
+def test_maintenances_that_began_in_one_minute_have_a_report_each(
+    tmp_path: Path, now: datetime
+) -> None:
+    root, day = site(tmp_path, now), f"{now - timedelta(days=5):%Y-%m-%d}"
+    for minutes, reason in ((10, "disks"), (20, "firmware")):
+        span = ("--since", f"{day}T08:00Z", "--until", f"{day}T08:{minutes}Z")
+        assert at(root, "begin", "--reason", reason, *span)[0] == 0
+    assert (
+        f"{day}T08:00 matches {day}T08:00-1 and {day}T08:00-2; "
+        in at(root, "report", f"{day}T08:00")[1]
+    )
+    for number, reason in enumerate(("disks", "firmware"), 1):
+        said = at(root, "report", f"{day}T08:00-{number}")[1]
+        assert said.startswith(f"# Maintenance {day}T08:00-{number} of here")
+        assert f"\n{reason}. " in said
+    assert call("report", str(tmp_path / "page"), "--site", str(root))[0] == 0
+    pages = [*(tmp_path / "page" / "maintenances").glob("*.html")]
+    assert sorted(each.name[-7:] for each in pages) == ["-1.html", "-2.html"]
+
+
 def test_of_several_systems_it_is_said_whose_is_reported(tmp_path: Path, now: datetime) -> None:
     root = site(tmp_path, now)
     when = utc(now - timedelta(days=1))

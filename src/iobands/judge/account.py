@@ -6,6 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta
+from itertools import count
 from typing import Any, Final
 
 import numpy as np
@@ -90,12 +91,19 @@ def maintenances_of(site: Snapshot) -> list[Held]:
         for window in windows
         for span in window.spans(site.now)
     ]
+    found.sort(key=lambda each: each.begin)
     days = Counter((each.system, each.name) for each in found)
-    several = [
+    found = [
         replace(e, name=f"{e.begin:%Y-%m-%dT%H:%M}") if days[e.system, e.name] > 1 else e
         for e in found
     ]
-    return sorted(several, key=lambda each: each.begin)
+    minutes = Counter((each.system, each.name) for each in found)
+    numbers = {key: count(1) for key, several in minutes.items() if several > 1}
+    places = (numbers.get((each.system, each.name)) for each in found)
+    return [
+        replace(each, name=f"{each.name}-{next(place)}") if place else each
+        for each, place in zip(found, places, strict=True)
+    ]
 
 
 @dataclass(frozen=True)
