@@ -199,6 +199,20 @@ def test_a_rebaseline_begins_where_the_change_did(tmp_path: Path) -> None:
     assert only(site.after(170)).status.state is State.DEGRADED
 
 
+def test_the_level_that_a_rebaseline_makes_normal_is_the_one_since_the_last_fall(
+    tmp_path: Path,
+) -> None:
+    values = levels((105, 1), (20, 0.8), (20, 0.5)), levels((107, 1), (18, 0.8), (20, 0.5), seed=2)
+    site = Growing(tmp_path, disk=values[0], disk2=values[1])
+    (alert,) = site.after(145).alerts
+    assert [each.kind for each in alert.events].count("fell")
+    action = site.does(REBASELINE, "1")
+    assert abs(action.since - (NOW - 19.25 * DAY)) <= 2 * DAY
+    after = site.again()
+    assert after.alerts == ()
+    assert [each.end for each in after.past] == ["rebaselined"]
+
+
 def test_a_rebaseline_of_a_healthy_series_needs_a_time(tmp_path: Path) -> None:
     site = Growing(tmp_path, disk=levels((105, 1)))
     site.after(105)

@@ -86,7 +86,7 @@ def rebaseline(
     options: ActionOptions,
     series: cli.SeriesArgument,
     since: Annotated[
-        str | None, "TIME", f"When the level began: {cli.WHEN}. [default: with the change]"
+        str | None, "TIME", f"When the level began: {cli.WHEN}. [default: with the last change]"
     ] = None,
 ) -> None:
     """Take the level since a change, or since TIME, as the new baseline.

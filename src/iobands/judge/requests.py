@@ -253,7 +253,8 @@ def action_of(  # noqa: PLR0911, PLR0912 (a kind of action each)
     ratio = round(level, 4) if level and math.isfinite(level) else None
     action = replace(action, direction=alert.direction, verdict=request.verdict, ratio=ratio)
     if request.kind == REBASELINE:
-        return replace(action, since=request.since or alert.since)
+        level_began = alert.since if peer else _level_began(alert, members)
+        return replace(action, since=request.since or level_began)
     begin = _begin(alert, [] if peer else [each.series for each in members])
     if request.since and request.since < begin:
         raise RequestError(f"{subject.title}: the change began later: {begin.isoformat()}")
@@ -275,6 +276,17 @@ def _begin(alert: Alert, series: Sequence[Series]) -> datetime:
     ends = (each.closed for evidence in found for each in evidence.changes)
     before = (end + _NEXT for end in ends if end and end < since)
     return max([min([alert.since_low, *(each.since_low for each in own)]), *before])
+
+
+def _level_began(alert: Alert, members: Sequence[Member]) -> datetime:
+    """Return since when all members have their newest level, which further falls have lowered."""
+    assert alert.since is not None
+    found = [alert.since]
+    for member in members:
+        change = member.series.status.change
+        if change and change.direction == alert.direction:
+            found += [change.since, *(fall.since for fall in change.falls)]
+    return max(found)
 
 
 def _why_not(subject: Subject, request: Request, last: Action | None) -> str:
