@@ -301,9 +301,11 @@ def test_what_is_old_is_forgotten_after_a_dry_run(iobands, tmp_path):
     iobands("push", "--store", store)
     assert "here: 10 samples before " in (tried := iobands(*words, "--dry-run").stdout)
     assert "numbers" not in tried
+    said = unknown(iobands(*words, "--system", "hree")).stderr
+    assert f"{store}: no samples of hree; systems there: here" in said
     assert tried.replace("would be deleted", "deleted") == iobands(*words).stdout
     assert iobands(*words).stdout == "The store has no samples\n"
-    assert iobands(*words, "--system", "x").stdout == "The store has no samples of x\n"
+    assert iobands(*words, "--system", "here").stdout == "The store has no samples\n"
     assert "no such file; write `url: …`" in unknown(iobands(*words[:1], *words[3:])).stderr
 
 

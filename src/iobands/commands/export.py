@@ -15,6 +15,7 @@ from iobands.model import in_time, naming
 from iobands.source import push as pushing
 from iobands.source.samples import samples_csv, samples_json, write_parquet
 from iobands.source.store import (
+    Store,
     StoreError,
     document_of,
     located,
@@ -146,6 +147,16 @@ def _store_or_of(store: str | None, site: Path | None) -> str:
     return _store_of(store, cli.SiteOptions(root=site))
 
 
+def _systems_in(opened: Store, url: str, system: str | None) -> list[str]:
+    """Return the systems of a store, or only `system`; fail if the store has others alone."""
+    there = opened.systems()
+    names = [name for name in there if system in {None, name}]
+    if there and not names:
+        lacks = f"no samples of {system}; systems there: {', '.join(there)}"
+        raise cli.failure(f"{without_password(url)}: {lacks}")
+    return names
+
+
 def pull(
     to: Annotated[str, cli.argument("DIR", "The directory, or another store.")],
     store: _StoreOption = None,
@@ -158,11 +169,9 @@ def pull(
         raise cli.failure(f"{without_password(url)}: a store cannot be copied into itself")
     _refuse_site(located(to, Path()))
     with opened_store(url) as source:
-        there = source.systems()
-        names = [name for name in there if system in {None, name}]
+        names = _systems_in(source, url, system)
         if not names:
-            lacks = f"no samples of {system}; systems there: {', '.join(there)}"
-            problem = lacks if there else "the store has no samples yet; measure and push"
+            problem = "the store has no samples yet; measure and push"
             raise cli.failure(f"{without_password(url)}: {problem}")
         with opened_store(to, new=True) as target:
             for name in names:
@@ -189,8 +198,9 @@ def forget(
     day = (datetime.now(timezone.utc) - age).date().replace(day=1)
     month = datetime.combine(day, datetime.min.time(), timezone.utc)
     verb = "would be deleted" if dry_run else "deleted"
-    with opened_store(_store_or_of(store, site)) as opened:
-        names = [name for name in opened.systems() if system in {None, name}]
+    url = _store_or_of(store, site)
+    with opened_store(url) as opened:
+        names = _systems_in(opened, url, system)
         for name in names:
             count = opened.forget(name, month, dry_run=dry_run)
             is_logged = document_of(opened, name, f"perflogs/{name}/alerts.jsonl").content
@@ -198,7 +208,7 @@ def forget(
             news = "" if is_logged or not count else news
             cli.say(f"{name}: {plural(count, 'sample')} before {month:%Y-%m-%d} {verb}{news}")
         if not names:
-            cli.say(f"The store has no samples{f' of {system}' if system else ''}")
+            cli.say("The store has no samples")
 
 
 def push_after(options: cli.SiteOptions) -> None:
