@@ -437,12 +437,12 @@ def test_slow_targets_come_first_and_a_healthy_one_is_not_explained(tmp_path, io
     files = SiteFiles(tmp_path).write([*healthy, *with_targets(50, 7, since=4)])
     text = peers_text(files.read(), "target")
     assert re.findall("^OSTs of (.+?):", text, re.M) == ["work", "home"]
-    done = iobands(
-        *("explain", "OST 8 of work", "--perflogs", str(files.perflogs)),
-        *("--as-of", f"{NOW:%Y-%m-%dT%H:%M:%SZ}"),
-    )
-    assert done.returncode == 3
-    assert "OST 8 of work has no alert; list all with: iobands targets\n" in done.stderr
+    when = ("--perflogs", str(files.perflogs), "--as-of", f"{NOW:%Y-%m-%dT%H:%M:%SZ}")
+    for name in ("OST 8 of work", "work 8"):
+        done = iobands("explain", name, *when)
+        assert done.returncode == 3
+        assert "OST 8 of work has no alert; list all with: iobands targets\n" in done.stderr
+    assert "no series or alert is named OST home" in iobands("explain", "OST home", *when).stderr
 
 
 def test_after_an_epoch_began_no_empty_table_is_shown(tmp_path):

@@ -127,9 +127,11 @@ def _not_one(site: Snapshot, wanted: str, found: Sequence[str]) -> str:
     if wanted.isdecimal():
         return f"no alert has the number {wanted}; list all with: iobands alerts --all"
     for place in site.places:
-        if wanted in map(place.name_of, place.peers()):
+        peers = map(place.name_of, place.peers())
+        named = [each for each in peers if {*wanted.split()} <= {*each.split()}]
+        if len(named) == 1:
             nodes = " --nodes" if place.kind == NODE else ""
-            return f"{wanted} has no alert; list all with: iobands targets{nodes}"
+            return f"{named[0]} has no alert; list all with: iobands targets{nodes}"
     for each in site.retired:
         if wanted in (each.label, each.name):
             undo = views.command_text("undo", wanted, views.view_options(site), "--reason TEXT")
