@@ -311,6 +311,16 @@ def test_a_site_that_judges_nothing_yet_says_so(tmp_path: Path) -> None:
         assert said in text(look(tmp_path)).splitlines()[0]  # the 21st is the first one judged
 
 
+def test_rates_are_shown_even_if_none_has_news_and_not_all_fit(tmp_path: Path) -> None:
+    rows = [row for n in range(30) for row in daily([1.5], file_system=f"fs{n:02}")]
+    write_perflog(tmp_path / "perflogs", rows)
+    found = on_terminal(look(tmp_path))
+    shown = [line for line in found if re.match(r"fs\d\d ", line)]
+    # 24 lines, less three of the state, an empty one, the headings and the last one
+    assert (len(found), len(shown)) == (24, 18)
+    assert found[-1] == "12 checks healthy or calibrating: iobands status --all"
+
+
 def test_the_age_of_the_newest_run_is_in_the_first_line(tmp_path: Path) -> None:
     write_perflog(tmp_path / "perflogs", daily(healthy()))
     later = NOW + timedelta(days=2)

@@ -89,7 +89,7 @@ def digest_text(
     alerts = [*_alerts(site, width, every=every, cut=terminal and not every)]
     notes = [*_notes(site, width, every=every, rejected=rejected)]
     rows = _rows(site)
-    for shown in (rows, [row for row in rows if row.has_news]):
+    for shown in (rows, [row for row in rows if row.has_news] or rows):
         table = _table(site, rows, shown, width)
         by_urgency = [*alerts[:1], *notes, *alerts[1:], table]
         if every or rejected or _fit(by_urgency, SCREEN - len(lines)):
