@@ -225,6 +225,11 @@ def test_the_name_of_a_site_with_a_scheduler(
         assert (status, f"config/systems/{name}.py" in said) == (0, True)
 
 
+def test_the_help_names_each_template() -> None:
+    said = " ".join(call("init", "--help")[1].split())
+    assert [each for each in templates() if f" {each}" not in said] == []
+
+
 def test_an_unknown_template_is_said_with_the_known_ones() -> None:
     with pytest.raises(FileError, match=r"nope: no such template; write one of generic, archer2"):
         new_site("x", "nope", Machine("host"))

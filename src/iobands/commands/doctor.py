@@ -174,8 +174,9 @@ def report_of(found: list[Line], site: Path | None) -> str:
 
 
 _TEMPLATE: Final = (
-    "A site file to begin with: generic is filled in from this machine; archer2 and others are "
-    "examples of sites."
+    "A site file to begin with: generic is filled in from this machine, local is for one without a "
+    "scheduler, example has every entry; of sites: archer2, cirrus, frontera, lonestar6, lumi, "
+    "mahti, minisite, puhti."
 )
 _CLONE: Final = "Copy a clone's site file, bands, actions and perflogs; it stays as it is."
 

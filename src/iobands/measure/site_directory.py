@@ -261,7 +261,7 @@ __pycache__/
 def templates() -> list[str]:
     """Return the names of the site files that the suite brings."""
     files = (installed_suite() / _SYSTEMS).glob("[!_]*.py")
-    return sorted(path.stem for path in files if path.stem != "example")
+    return sorted(path.stem for path in files)
 
 
 def new_site(name: str, template: str, found: Machine) -> dict[Path, str]:
