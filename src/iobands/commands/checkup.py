@@ -227,7 +227,7 @@ def _schedule(site: Path) -> Line:
             named = [Path(each).resolve() for each in _PATH.findall(job)]
             if any(site in (each, *each.parents) for each in named):
                 return Line("schedule", f"{command[0]}: {' '.join(line.split()[:5])}")
-    remedy = "iobands schedule cron prints one; schedules of other users cannot be seen"
+    remedy = "schedules of other users cannot be seen; print one: iobands schedule cron"
     return warned("schedule", f"this user has none for {site}", remedy)
 
 
