@@ -272,11 +272,13 @@ def about_cluster(
     rates = (_rate(name, href, each, site) for each in site.series)
     newest = max((each.status.when for each in site.series if each.status.when), default=None)
     status = snapshot.UNKNOWN if newest and is_old(site, newest) else site.exit_status
+    # users count no alerts, as on the public page of the site
+    said = writing.plural(len(site.series), "series") if site.is_public else counts(site)
     return Cluster(
         name,
         href,
         status,
-        f"{'made up, nothing was measured; ' * site.is_made_up}{counts(site)}",
+        f"{'made up, nothing was measured; ' * site.is_made_up}{said}",
         time_text(newest) if newest else "never",
         [(title, says, href + (page or "index.html")) for title, says, page in alerts],
         [rate for rate in rates if rate],
