@@ -404,6 +404,7 @@ def test_the_dashboard_has_a_page_of_it(tmp_path: Path, now: datetime) -> None:
     text = page.read_text("utf-8")
     assert "Changed: disk slower" in text
     assert "<table>" in text
+    assert "&nbsp;%" in text and " %" not in text  # on a phone, a number is beside its sign
     assert "made-up" not in text
 
 

@@ -390,7 +390,7 @@ def test_no_page_violates_wcag_or_is_wider_than_a_phone(opened: Open, site: Snap
 BROKEN = r"""() => {
   const found = [];
   const texts = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
-  const whole = /\d\s(%|×|GiB|[A-Z][a-z]{2}\b)|\([\d.]+–\u2060?\d/g;
+  const whole = /\d\s(%|×|GiB|[A-Z][a-z]{2}\b)|(?:×\s)?\([\d.]+–\u2060?\d/g;
   while (texts.nextNode()) {
     for (const each of texts.currentNode.data.matchAll(whole)) {
       const range = document.createRange();

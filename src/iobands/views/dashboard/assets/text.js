@@ -1,8 +1,8 @@
 // Elements and texts. Text from perflogs and logs never becomes markup.
 "use strict";
 
-// A text in which no line breaks between number and unit, day and month, or at an interval's dash.
-iobands.glued = (text) => text.replace(/(\d) (?=[×%]|[KMGT]iB|1\/s|[A-Z][a-z]{2}\b)/g, "$1\u00a0")
+// A text in which no line breaks between number and unit, day and month, ratio and interval, or at its dash.
+iobands.glued = (text) => text.replace(/(\d) (?=[×%]|[KMGT]iB|1\/s|[A-Z][a-z]{2}\b)|(×) (?=\()/g, "$1$2\u00a0")
   .replace(/(\([\d.]+–)(?=\d)/g, "$1\u2060");
 
 iobands.element = function element(name, attributes = {}, ...children) {
