@@ -589,6 +589,7 @@ def test_users_see_rates_settings_commands_and_advice(tmp_path: Path) -> None:
         values = healthy(seed=seed, level=level)
         values[-9:] = [each * (0.4 if name == "fallen" else 1.0) for each in values[-9:]]
         rows += daily(values, file_system=name, hints_in_effect=HINTS)
+    rows += daily([2.0] * 3, file_system="new", hints_in_effect=HINTS)
     write_perflog(tmp_path / "perflogs", rows)
     site = public(look(tmp_path))
     recommended, advised = published_of(site, tmp_path)
@@ -597,7 +598,7 @@ def test_users_see_rates_settings_commands_and_advice(tmp_path: Path) -> None:
     )
     (rates,) = (each for each in blocks if isinstance(each, Table))
     today = {row[1]: row[-1] for row in rates.rows}
-    assert today["quick"] == "as usual"
+    assert (today["quick"], today["new"]) == ("as usual", "too new to tell")
     assert re.fullmatch(r"−\d\d % since 1[0-3] Nov", today["fallen"])
     lists = [line for each in blocks if isinstance(each, Bullets) for line in each.lines]
     assert "quick: /work" in lists

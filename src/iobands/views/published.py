@@ -58,6 +58,7 @@ _SHARED: Final = (
 # Added to advice on a transport, which carries all MPI messages.
 _CAVEAT: Final = "compare the run time of your whole program, too"
 _USUAL: Final = "as usual"
+_TOO_NEW: Final = "too new to tell"
 _FSYNC: Final[Mapping[object, str]] = {
     "true": "writes end with fsync",
     "false": "writes without fsync",
@@ -507,7 +508,7 @@ def _advice_to_users(name: str, each: Advised, today: Mapping[SeriesKey, str]) -
 
 def _of_usual(one: Advice, today: str) -> str:
     """Return how the rate of the advised setting differs from usual today; else an empty text."""
-    if today == _USUAL:
+    if today in (_USUAL, _TOO_NEW):
         return ""
     setting, (size, _, since) = snapshot.value_of(one.key, one.setting), today.partition(" since ")
     side = {"−": "below", "+": "above"}.get(size[0])
@@ -523,4 +524,6 @@ def _today(site: snapshot.Snapshot, series: snapshot.Series) -> str:
         return f"{change_text(change, change.lately)} since {day_text(change.began, site.now)}"
     if any(alert.exit_status and alert.has_level for alert in site.alerts_on(series.key)):
         return "slower than usual"
+    if series.status.band is None:
+        return _TOO_NEW
     return "low in the newest run" if series.status.verdict == snapshot.COLLAPSED else _USUAL
