@@ -104,7 +104,7 @@ def begin_maintenance(
     where = ", ".join(places) or "all file systems"
     end = begun([action])[0].window.end
     verb = "ended" if end <= now else "ends"
-    how = "" if last or end <= now else " by itself; sooner with: iobands maintenance end"
+    how = "." if last or end <= now else " by itself; sooner with: iobands maintenance end"
     cli.say(
         f"Maintenance of {name} began at {views.time_text(first)} UTC: {where}.",
         f"It {verb} at {views.time_text(end)} UTC{how}",
