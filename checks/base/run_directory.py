@@ -14,7 +14,7 @@ from reframe.core.builtins import run_before
 from reframe.core.exceptions import ReframeError
 from reframe.core.logging import getlogger
 
-from ..filesystems import BACKENDS, mount_names
+from ..filesystems import BACKENDS, mount_asked, mount_names
 from .job import when_submitted
 from .package import PERFLOGS, Note, new_note, notes_of, sweep
 from .stage import call
@@ -103,13 +103,12 @@ class RunDirectoryMixin(NotedDirectories):
         """
         settings = self.file_system_settings
         kind, names = settings["type"], mount_names(settings, self.striping)
-        asked = f"{kind}, mounted as {names[0]}" if "mounted_as" in settings else kind
         needed_gib = volume_gib + settings.get("min_free_gib", 0)
         path = self.note_directory(settings["path"], self.probe.mounted.get(self.file_system))
         Path(self.stagedir, "run_directory.txt").write_text(f"{path}\n", encoding="utf-8")
         return [
             f"file_system={shlex.quote(settings['path'])}",
-            *([call("require_mounted", asked, *names)] if names else []),
+            *([call("require_mounted", mount_asked(settings), *names)] if names else []),
             *([call("require_commands", kind)] if self.striping.script else []),
             "make_run_directory",
             call("require_space", f"{needed_gib:g}", f"{volume_gib:g}"),

@@ -13,6 +13,7 @@ from .layout import (
     StripingError,
     TargetFaults,
     Targets,
+    mount_asked,
     mount_names,
     uneven,
 )
@@ -34,6 +35,7 @@ __all__ = [
     "StripingError",
     "TargetFaults",
     "Targets",
+    "mount_asked",
     "mount_names",
     "uneven",
 ]

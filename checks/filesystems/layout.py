@@ -203,6 +203,12 @@ def mount_names(settings: Mapping, backend: Striping) -> Sequence[str]:
     return [named] if named else backend.mounted_as
 
 
+def mount_asked(settings: Mapping) -> str:
+    """The type of a file system and, if the site file gives it, its name in the mount table."""
+    named = settings.get("mounted_as")
+    return f"{settings['type']}, mounted as {named}" if named else settings["type"]
+
+
 def pool_listed(text: str) -> str | None:
     """The pool of the site file, which may be the first line of a script's list of targets."""
     found = re.match(r"pool (\S+)$", text, re.MULTILINE)

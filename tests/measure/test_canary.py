@@ -12,9 +12,11 @@ import pytest
 
 from iobands.measure import SessionError
 from iobands.measure.canary import (
+    Nest,
     await_session,
     become_owner,
     has_build,
+    look,
     take_build,
     within,
 )
@@ -32,7 +34,7 @@ def built(tmp_path):
     kept.parent.chmod(0o700)
     (kept.parent / "site.part.env").write_text(f"{KEY}\n")
     sums = ""
-    contents = ("program", "said", "MPI=a b\0PATH=/x=y\0", "identity", "libraries")
+    contents = ("program", "said", "MPI=a b\0PATH=/bin:/x=y\0", "identity", "libraries")
     names = ("benchio", "build.out", "environment", "identity", "libraries")
     for name, content in zip(names, contents, strict=True):
         (kept / name).write_text(content)
@@ -44,7 +46,7 @@ def built(tmp_path):
 def test_a_proven_build_is_copied_with_its_environment(built):
     program = built / "program"
     assert has_build(built, *PLACE)
-    assert take_build(built, PLACE, program) == {"MPI": "a b", "PATH": "/x=y"}
+    assert take_build(built, PLACE, program) == {"MPI": "a b", "PATH": "/bin:/x=y"}
     assert program.read_text() == "program"
     assert program.stat().st_mode & 0o777 == 0o700
 
@@ -77,6 +79,12 @@ def test_a_build_that_others_could_have_changed_is_not_used(built):
 
 
 # Waiting
+
+
+def test_a_missing_mount_is_named_as_the_site_file_has_it(built):
+    fs = {"path": str(built), "type": "posix", "medium": "nfs", "mounted_as": "nfs4"}
+    found = look(Nest(built, *PLACE, "n1", {"home": fs}, {}), "home", 4, 10)
+    assert found.why.startswith("unmounted: type requested: posix, mounted as nfs4; mounted there:")
 
 
 def test_it_waits_for_a_session_and_says_so_once(tmp_path):

@@ -221,7 +221,7 @@ def look(nest: Nest, name: str, mib: int, seconds: int) -> Look:
         (stage / "run_directory.txt").write_text(f"{note.path}\n", "utf-8")
         room = mib / 1024 + settings.get("min_free_gib", 0)
         script = Path(proofs.__file__).with_suffix(".sh")
-        words = [script, root, settings["type"], mib, room, seconds, *names]
+        words = [script, root, types.mount_asked(settings), mib, room, seconds, *names]
         with (stage / "output.txt").open("wb") as output:
             child = subprocess.Popen(
                 ["bash", *map(str, words)],
