@@ -152,7 +152,7 @@ def test_no_size_is_said_of_what_cannot_be_seen(
     assert iobands("clean").returncode == 1
     digest = iobands("status")
     (line,) = (line for line in digest.stdout.splitlines() if line.startswith("Left behind"))
-    assert line == "Left behind: 2 run directories; 2 of them cannot be seen from here"
+    assert line == "Left behind: 2 run directories that cannot be seen from here"
     (place.root / "moved").rename(place.disk)
     again = iobands("clean")
     observed(

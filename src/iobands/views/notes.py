@@ -136,7 +136,8 @@ def leftovers_heading(leftovers: Sequence[Leftover]) -> str:
     many = "directory" if len(left) == 1 else "directories"
     size = f", {size_text(sum(seen))}" if seen else ""
     unseen = len(left) - len(seen)
-    where = f"; {unseen} of them cannot be seen from here" if unseen else ""
+    which = f"; {unseen} of them" if seen else " that"
+    where = f"{which} cannot be seen from here" if unseen else ""
     return f"Left behind: {len(left)} run {many}{size}{where}"
 
 
