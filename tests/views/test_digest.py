@@ -145,7 +145,7 @@ def test_a_narrow_terminal_breaks_no_name(tmp_path: Path) -> None:
     names = [f"a pattern-with-a-long-name-{number}" for number in range(3)]
     found = made_up(tmp_path, *names, factors={names[0]: 0.5})
     lines = on_terminal(found, 46)
-    place = lines.index("CHECK")
+    place = lines.index("CHECK  WRITE  READ  STATE")
     assert lines[place + 1] == names[0]
     assert re.fullmatch(r" {6}\S+ GiB/s  −\d\d %  -  degraded", lines[place + 2])
     assert f"  degraded  1 {names[0]}" in lines

@@ -254,7 +254,8 @@ def _table(site: Snapshot, rows: Sequence[_Row], some: Sequence[_Row], width: in
         return f"{', '.join(parts)}: {_rest(site)}" if parts else ""
 
     number = len(found)
-    first, least = heading[0] if some else "", min(2, number)
+    # on a narrow terminal, rates are below the names, and their headings too
+    first, least = GAP.join(map(str.strip, heading)) if some else "", min(2, number)
     return _Section(first, found, more, width, number, least, shown=number)
 
 
