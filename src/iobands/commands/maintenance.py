@@ -56,9 +56,9 @@ def begin_maintenance(
     file_systems: Annotated[
         list[str] | None, "NAME", "Only this file system; repeatable. [default: all]"
     ] = None,
-    since: Annotated[str | None, "TIME", "When it began. [default: now]"] = None,
+    since: Annotated[str | None, "TIME", f"When it began: {cli.WHEN}. [default: now]"] = None,
     until: Annotated[
-        str | None, "TIME", "When it ends. [default: with `end`, or after 12 h]"
+        str | None, "TIME", f"When it ends: {cli.WHEN}. [default: with `end`, or after 12 h]"
     ] = None,
     measure: MeasureOption = False,
     most: MostTimeOption = "2h",
@@ -132,7 +132,7 @@ def _refuse_if_open(maintenances: Iterable[BegunMaintenance]) -> None:
 
 def end_maintenance(
     options: cli.UnjudgedOptions,
-    at: Annotated[str | None, "TIME", "When it ended. [default: now]"] = None,
+    at: Annotated[str | None, "TIME", f"When it ended: {cli.WHEN}. [default: now]"] = None,
     measure: MeasureOption = False,
     most: MostTimeOption = "2h",
     tag: TagsOption = "daily",

@@ -200,7 +200,9 @@ def advise(
 def compare(
     options: cli.SampleOptions,
     field: Annotated[str, cli.argument("FIELD", f"What they differ in: {', '.join(COMPARABLE)}.")],
-    against: Annotated[str | None, "VALUE", "The divisor. [default: the first value]"] = None,
+    against: Annotated[
+        str | None, "VALUE", "Divide by series with VALUE. [default: the first]"
+    ] = None,
 ) -> None:
     """Compare series that differ in one field: print their ratio and its 95 % interval.
 
