@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import datetime, timezone
+
 import pytest
 
 from iobands.commands import cli
@@ -146,3 +148,8 @@ def test_a_default_is_no_option_that_was_given(iobands, tmp_path):
     for words in (("report", "page"), ("table",)):
         assert iobands(*words, "--store", "store", "--config", "config").returncode == 0
     assert iobands("status", "--format", "text", "--all").returncode == 0
+
+
+def test_a_moment_ago_is_not_in_the_future() -> None:
+    now = datetime.now(timezone.utc)
+    assert cli.past_time(now.isoformat()) == now

@@ -373,7 +373,7 @@ def past_time(text: str) -> datetime:
         when = parse_time(f"{said}Z")  # a time without an offset is UTC
     except ValueError:
         when = time_of(said, "--as-of", "; or an age, such as 7d")
-    if when > now:
+    if when.replace(microsecond=0) > now:
         raise failure(f"--as-of {text}: in the future; nothing is known then")
     is_date = len(said) == len("2023-10-09")
     return min(when + timedelta(days=1, seconds=-1), now) if is_date else when
