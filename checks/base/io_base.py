@@ -28,7 +28,7 @@ from .package import ATTEMPT, LEFT_OUT, PURPOSE, SESSION, VARIABLE_UNITS, suite_
 from .proof import ResultError
 from .run_directory import JOB_SCRIPTS, RunDirectoryMixin
 from .scale import ScaleMixin
-from .series import SeriesMixin
+from .series import SeriesMixin, refused_if_by_hand
 from .speed_columns import SpeedsMixin
 from .stage import copy_scripts, read_output, seconds_between
 from .transport import TransportMixin
@@ -170,7 +170,8 @@ class IoBase(
         self.bind_to_scale()
         # ReFrame would drop it too, but only after it has looked through all its variables
         self.skip_if(not self.valid_systems, "no partition has this point")
-        self.take_settings()
+        with refused_if_by_hand():
+            self.take_settings()
         self.take_tags()
         self.perf_variables = {
             name: make_performance_function(self.median_of, VARIABLE_UNITS[name], name)
@@ -178,7 +179,8 @@ class IoBase(
         }
         names = {name: f"{name} {self.display_name}" for name in self.valid_systems}
         self.valid_systems = [name for name, check in names.items() if check not in LEFT_OUT]
-        self.claim_series()
+        with refused_if_by_hand():
+            self.claim_series()
 
     @run_after("setup")
     def prepare(self) -> None:

@@ -8,7 +8,8 @@ its setup, before anything is built or submitted.
 import argparse
 import sys
 from collections import defaultdict
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache
 
@@ -54,6 +55,20 @@ def _unknown_settings() -> tuple[str, ...]:
     known = {name for check in checks for name in (check.__name__, *check.var_space)}
     names = (word.partition("=")[0] for word in _set_variables(tuple(sys.argv[1:])))
     return tuple(name for name in names if name.partition(".")[0] not in known)
+
+
+@contextmanager
+def refused_if_by_hand() -> Iterator[None]:
+    """End ReFrame at a ValueError if its arguments set anything; else it only skips the check.
+
+    It would warn, run the rest, and exit with 0, even if nothing is left to run.
+    """
+    try:
+        yield
+    except ValueError as error:
+        if any(word.startswith(("-S", "-P", "--setvar", "--param")) for word in sys.argv[1:]):
+            sys.exit(f"ERROR: {error}")
+        raise
 
 
 class SharedSeriesError(ReframeError):

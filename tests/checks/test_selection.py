@@ -180,15 +180,27 @@ def test_a_setting_that_decides_what_is_measured_makes_a_case(tmp_path, settings
 def test_a_negative_number_is_refused(tmp_path, name):
     site = copy_suite(tmp_path, "checks/tools/ior/check.py")
     run = site.reframe("--system=local", "-l", "-n", "IorFPP", "-S", f"IorFPP.{name}=-2")
-    assert f"{name} is -2: write 0 or a larger number" in run.stdout
-    assert "skipping test 'IorFPP'" in run.stdout
+    assert f"ERROR: {name} is -2: write 0 or a larger number\n" in run.stderr
+    assert run.returncode == 1
 
 
 def test_a_case_that_would_break_a_line_of_a_perflog_is_refused(tmp_path):
     site = copy_suite(tmp_path, "checks/tools/ior/check.py")
     run = site.reframe("--system=local", "-l", "-n", "IorFPP", "-S", "IorFPP.case=a|b")
-    assert "case is 'a|b': write it without | and line breaks" in run.stdout
-    assert "Found 0 check(s)" in run.stdout
+    assert "ERROR: case is 'a|b': write it without | and line breaks\n" in run.stderr
+    assert run.returncode == 1
+
+
+def test_a_check_with_such_a_case_stops_no_other_check(tmp_path):
+    """ReFrame warns, and a session reports the warning."""
+    site = copy_suite(tmp_path, "checks/tools/ior/check.py")
+    path = site.root / "checks" / "tools" / "ior" / "check.py"
+    path.write_text(f"{path.read_text(encoding='utf-8')}\n    case = 'a|b'\n", encoding="utf-8")
+    last = re.findall(r"^class (\w+)", path.read_text(encoding="utf-8"), re.MULTILINE)[-1]
+    run = site.reframe("--system=local", "-l")
+    assert f"skipping test '{last}': value error: case is 'a|b'" in run.stdout
+    assert "- IorFPP" in run.stdout
+    assert run.returncode == 0
 
 
 def test_the_options_of_ior_are_words_between_commas(tmp_path):
@@ -201,22 +213,20 @@ def test_the_options_of_ior_are_words_between_commas(tmp_path):
 
 def test_what_makes_the_pattern_of_a_check_cannot_be_set(tmp_path):
     site = copy_suite(tmp_path, "checks/tools/ior/check.py")
-    words = ("-S", "IorSSF.file_per_process=yes", "-S", "IorFPP.collective=yes")
-    printed = site.reframe("--system=local", "-l", "-n", "Ior[FS]", *words).stdout
-    assert "IorSSF has no variable 'file_per_process' that can be set" in printed
-    assert "IorFPP has no variable 'collective' that can be set" in printed
-    assert "- IorFPP" not in printed
-    assert "- IorSSF" not in printed
+    for check, variable in {"IorSSF": "file_per_process", "IorFPP": "collective"}.items():
+        words = ("-n", "Ior[FS]", "-S", f"{check}.{variable}=yes")
+        run = site.reframe("--system=local", "-l", *words)
+        assert f"ERROR: {check} has no variable '{variable}' that can be set\n" in run.stderr
+        assert run.returncode == 1
 
 
 def test_a_variable_that_no_check_has_is_named(tmp_path):
     """Otherwise ReFrame would measure without it, for the daily series."""
     site = copy_suite(tmp_path, "checks/tools/ior/check.py")
     words = ("-S", "IorFPP.transfr=65536", "-S", "transfer=4096")
-    printed = site.reframe("--system=local", "-l", "-n", "Ior(FPP|SSF)", *words).stdout
-    assert "IorFPP has no variable 'transfr' that can be set" in printed
-    assert "- IorSSF" in printed
-    assert "- IorFPP" not in printed
+    run = site.reframe("--system=local", "--dry-run", "-n", "Ior(FPP|SSF)", *words)
+    assert "ERROR: IorFPP has no variable 'transfr' that can be set\n" in run.stderr
+    assert run.returncode == 1
 
 
 def test_a_variable_of_all_checks_that_none_has_stops_them(site_copy):
