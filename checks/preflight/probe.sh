@@ -15,7 +15,7 @@ section() {
 }
 
 look() {
-    local type=$1 names=$3 pool=$5 mounted kind group
+    local type=$1 names=$3 pool=$5 mounted kind group fits=
     file_system=$2 directory=$4
     needed=()
     # shellcheck source=/dev/null
@@ -26,9 +26,13 @@ look() {
     mounted=$(df --output=fstype,target -- "$file_system" 2>&1 | tail -n 1)
     echo "$mounted"
     kind=${mounted%% *}
+    case ,$names, in ,, | *",$kind,"*) fits=yes ;; esac
     # About a missing path, df prints a line that begins with `df:`.
-    [ "$kind" != df: ] || return 0
-    case ,$names, in ,, | *",$kind,"*) ;; *) return 0 ;; esac
+    if [ "$kind" = df: ] || [ -z "$fits" ]; then
+        # A directory that is not made needs no removal.
+        echo "$directory" >>removed_directories.txt
+        return 0
+    fi
     section "missing commands"
     for group in "${needed[@]}"; do
         has_one_of "$group" || echo "${group// / or }"

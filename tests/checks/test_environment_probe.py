@@ -30,6 +30,8 @@ NODE = os.uname().nodename
 class Probed:
     """A directory in which the script runs, with stand-ins for commands of this machine."""
 
+    name = "iobands-EnvProbe-0123456789"
+
     def __init__(self, root: Path, disk: Path) -> None:
         self.root, self.programs, self.disk = root, root / "bin", disk
         self.seconds = probe.PATIENCE_SECONDS
@@ -47,10 +49,15 @@ class Probed:
             "df", f'case "$*" in *fstype*) echo "{kind} /mnt/x" ;; *) exec {df} "$@" ;; esac'
         )
 
+    def removed(self) -> list[Path]:
+        """Return the directories that the session need not look for."""
+        said = self.root / "removed_directories.txt"
+        return [Path(line) for line in said.read_text().splitlines()] if said.exists() else []
+
     def look(self, settings: dict, gib: float = 0.0, files: int = 0):
         """Return the findings about a file system with these settings."""
         settings = {"type": "posix", **settings}
-        directory = Path(settings["path"], "iobands-EnvProbe-0123456789")
+        directory = Path(settings["path"], self.name)
         copy_scripts(probe.SCRIPTS, self.root)
         done = subprocess.run(
             ["bash", "probe.sh", *probe.arguments([settings], [directory], self.seconds)],
@@ -137,6 +144,14 @@ def test_one_that_is_read_only(probed, mount):
 def test_one_that_is_not_there(probed, tmp_path):
     found = probed.look({"path": str(tmp_path / "absent")})
     assert found.problems == (f"not there on {NODE}: No such file or directory",)
+    assert probed.removed() == [tmp_path / "absent" / probed.name]  # so no session looks for it
+
+
+def test_a_directory_that_could_not_be_made_is_looked_for(probed, disk):
+    """A hung call may still make it."""
+    disk.chmod(0o777)
+    probed.look({"path": str(disk)})
+    assert probed.removed() == []
 
 
 @pytest.mark.parametrize(
@@ -155,6 +170,7 @@ def test_one_that_is_not_mounted_is_not_written_to(probed, tmp_path_factory, set
     (problem,) = found.problems
     assert problem.startswith(f"not mounted on {NODE} as {asked}: there is ")
     assert directory.stat().st_mtime_ns == before
+    assert probed.removed() == [directory / probed.name]
 
 
 def test_one_that_hangs_stops_no_other(probed, tmp_path):
