@@ -178,7 +178,9 @@ def _act(
                 number = plural(len(labels), "series")
                 about = f"{number}: {some(labels)}" if labels else subject.name
                 where = log_path(directory, subject.system)
-                cli.say(f"{subject.title}: would be {did}", f"  {about}", f"  log: {where}")
+                with_it = "So would be the series that fell with it."
+                said = with_it if subject.follows else f"{subject.title}: would be {did}"
+                cli.say(said, f"  {about}", f"  log: {where}")
             else:
                 written.add(append(directory, subject.system, [action]))
                 with_it = f"So are the {plural(len(subject.series), 'series')} that fell with it."

@@ -53,7 +53,7 @@ def export(
         with naming(output):
             written = list(write_parquet(samples, output))
         files = plural(len(written), "file")
-        cli.say(f"{files} written below {output}; the others are unchanged")
+        cli.say(f"{output}: {files} new or changed")
         return
     if format_ == "openmetrics":
         text = (history_metrics if history else state_metrics)(site_of(options))
