@@ -305,7 +305,7 @@ def test_a_usage_error_says_what_was_meant_in_words_of_its_own(iobands: Command)
         "Error: Invalid value for '--format': 'jsn' is not one of 'text', 'json', 'plugin'.\n"
     )
     assert iobands("schedule", "cron", "--jitter", "x").stderr.endswith(
-        "Error: Invalid value for '--jitter': 'x' is not a valid int range.\n"
+        "Invalid value for '--jitter': x is not a duration; write for example 90m, 4h or 1d\n"
     )
 
 

@@ -101,6 +101,24 @@ def test_what_is_in_any_range_is_no_number(words, name, iobands, tmp_path):
     assert said == f"IOBANDS UNKNOWN: {name} is not a number; give one\n"
 
 
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("cost --every 14m", "14m: write 0.01 to 1000000 days"),  # 0.0097 days
+        ("cost --every inf", "inf: write 0.01 to 1000000 days"),
+        ("table --holds 23h", "23h: write 1 to 1000000 days"),
+        ("schedule cron --jitter 13h", "13h: write 0 to 720 minutes"),
+        ("canary --limit 9s", "9s: write 10 to 1000000 seconds"),
+        ("canary --wait 12d", "12d: write 0 to 1000000 seconds"),
+        ("canary --wait 1w", "1w is not a duration; write for example 90m, 4h or 1d"),
+    ],
+)
+def test_a_number_with_a_unit_is_a_time_too(words, said, iobands, tmp_path):
+    site(tmp_path)
+    done = iobands(*words.split())
+    assert (done.returncode, done.stderr.endswith(f": {said}\n")) == (3, True), done.stderr
+
+
 def test_what_is_no_parameter_of_the_command_cannot_be_refused():
     assert call("cost", "--site", "/nowhere")[0] == 3
     cli.refuse("here", "tag", "every")

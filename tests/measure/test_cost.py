@@ -54,7 +54,8 @@ def test_the_weekly_checks_cost_their_volume_once_a_week(
     # 3 times 512 GiB are 1.5 TiB; 365 / 7 = 52.14 weeks; 16 nodes for half an hour are 8 h
     assert said("--tag", "weekly") == ["2", "1.5", "0.214", "78.2", "-", "8", "417"]
     assert said("--tag", "full") == ["2", "1.5", "1.5", "548", "-", "8", "2920"]
-    assert said("--tag", "weekly", "--every", "1") == said("--tag", "full")
+    for day in ("1", "1d", "24h"):
+        assert said("--tag", "weekly", "--every", day) == said("--tag", "full")
 
 
 def test_clean_knows_the_systems(tmp_path: Path) -> None:

@@ -47,9 +47,11 @@ def canary(
         str | None, "NAME", "Its name in the samples. [default: as Slurm or the host says]"
     ] = None,
     mib: Annotated[int, cli.option("--mib MIB", "MiB to write in each repeat.", min=1)] = 32,
-    limit: Annotated[int, cli.option("--limit SECONDS", "Take at most this long.", min=10)] = 60,
+    limit: Annotated[
+        float, cli.span("--limit", "At most these seconds, or 2m.", "seconds", 10)
+    ] = 60,
     wait: Annotated[
-        int, cli.option("--wait SECONDS", "Wait this long for a session to end.", min=0)
+        float, cli.span("--wait", "Seconds to wait for a session to end, or 2m.", "seconds")
     ] = 30,
 ) -> None:
     """Look at the file systems of this node: mounted, writable, data verified, as fast as peers.
@@ -114,7 +116,7 @@ def _nest(
     return replace(nest, file_systems={each: here[each] for each in wanted or here})
 
 
-def _judged(nest: Nest, mib: int, limit: int, wait: int) -> tuple[int, str]:
+def _judged(nest: Nest, mib: int, limit: float, wait: float) -> tuple[int, str]:
     """Test each file system; return the worst status, and a text with the worst results first."""
     perflogs, until = nest.site / "perflogs", time.monotonic() + wait
     own = canary_log.log_of(perflogs, nest.system, nest.node)

@@ -39,6 +39,24 @@ def option(names: str, text: str, min: float | None = None, max: float | None = 
     return typer.Option(*flags, metavar=" ".join(metavar) or None, help=text, min=min, max=max)
 
 
+def span(flag: str, text: str, unit: str, min: float = 0, max: float = 1_000_000) -> object:
+    """Return an option that takes a number of `unit`, such as days, or a duration such as 36h."""
+
+    def parsed(given: object) -> float:
+        try:
+            value = float(str(given))
+        except ValueError:
+            try:
+                value = seconds_of(str(given)) / seconds_of(f"1{unit[0]}")
+            except ValueError as error:
+                raise typer.BadParameter(f"{given} is {error}") from None
+        if value < min or value > max:
+            raise typer.BadParameter(f"{given}: write {min} to {max} {unit}")
+        return value
+
+    return typer.Option(flag, metavar="TIME", help=text, parser=parsed)
+
+
 def argument(name: str, text: str) -> object:
     """Return an argument for Annotated; `name` is its metavar, `text` its help."""
     return typer.Argument(metavar=name, help=text)

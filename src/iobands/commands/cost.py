@@ -23,6 +23,7 @@ _REPEATED = 0.1
 _HEADINGS = (
     "FILE SYSTEM", "CHECKS", "TiB/RUN", "TiB/DAY", "TiB/YEAR", "WRITES/YEAR", "h/RUN", "h/YEAR",
 )  # fmt: skip
+_BETWEEN = "Days between runs, or a time such as 36h. [default: 7 for weekly, else 1]"
 
 
 def cost(
@@ -31,7 +32,7 @@ def cost(
     system: cli.AsSystemOption = None,
     every: Annotated[
         float | None,
-        cli.option("--every DAYS", "Days between runs. [default: 7 for weekly, else 1]", min=0.01),
+        cli.span("--every", _BETWEEN, "days", 0.01),
     ] = None,
 ) -> None:
     """Print what a selection of checks costs at most: TiB written and node hours.
@@ -95,7 +96,7 @@ def schedule(
     every: Annotated[Every | None, "How often. [default: week for weekly, else day]"] = None,
     at: Annotated[str | None, "HH:MM", "Local time. [default: 05:00; weekly 17:00]"] = None,
     jitter: Annotated[
-        int, cli.option("--jitter MINUTES", "Start at most this much later.", min=0, max=720)
+        float, cli.span("--jitter", "Minutes to start later at most, or 1h.", "minutes", max=720)
     ] = 30,
     system: cli.AsSystemOption = None,
     report: Annotated[str | None, "DIR", _REPORT] = None,
@@ -127,7 +128,7 @@ def schedule(
     if (clock := re.fullmatch(r"([01]?\d|2[0-3]):([0-5]\d)", at)) is None:
         raise cli.failure(f"--at {at}: not a time of day; write 05:00")
     time = int(clock[1]), int(clock[2])
-    new = partial(new_job, place, clock=time, jitter=jitter, account=account)
+    new = partial(new_job, place, clock=time, jitter=int(jitter), account=account)
     receivers = place / "config" / "notify.yaml"
     if notify and not receivers.is_file():
         raise cli.failure(
