@@ -170,7 +170,7 @@ class IoBase(
         self.bind_to_scale()
         # ReFrame would drop it too, but only after it has looked through all its variables
         self.skip_if(not self.valid_systems, "no partition has this point")
-        with refused_if_by_hand():
+        with refused_if_by_hand(type(self).__name__):
             self.take_settings()
         self.take_tags()
         self.perf_variables = {
@@ -179,7 +179,7 @@ class IoBase(
         }
         names = {name: f"{name} {self.display_name}" for name in self.valid_systems}
         self.valid_systems = [name for name, check in names.items() if check not in LEFT_OUT]
-        with refused_if_by_hand():
+        with refused_if_by_hand(type(self).__name__):
             self.claim_series()
 
     @run_after("setup")

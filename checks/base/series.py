@@ -58,15 +58,15 @@ def _unknown_settings() -> tuple[str, ...]:
 
 
 @contextmanager
-def refused_if_by_hand() -> Iterator[None]:
-    """End ReFrame at a ValueError if its arguments set anything; else it only skips the check.
+def refused_if_by_hand(check: str) -> Iterator[None]:
+    """End ReFrame at a ValueError if its arguments set anything of a check; else it skips it.
 
     It would warn, run the rest, and exit with 0, even if nothing is left to run.
     """
     try:
         yield
     except ValueError as error:
-        if any(word.startswith(("-S", "-P", "--setvar", "--param")) for word in sys.argv[1:]):
+        if set_by_hand(check) or any(word.startswith(("-P", "--param")) for word in sys.argv[1:]):
             sys.exit(f"ERROR: {error}")
         raise
 
