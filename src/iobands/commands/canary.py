@@ -48,10 +48,10 @@ def canary(
     ] = None,
     mib: Annotated[int, cli.option("--mib MIB", "MiB to write in each repeat.", min=1)] = 32,
     limit: Annotated[
-        float, cli.span("--limit", "At most these seconds, or 2m.", "seconds", 10)
+        float, cli.span("--limit", "Take at most this long: seconds, or 2m.", "seconds", 10)
     ] = 60,
     wait: Annotated[
-        float, cli.span("--wait", "Seconds to wait for a session to end, or 2m.", "seconds")
+        float, cli.span("--wait", "Wait for a session to end: seconds, or 2m.", "seconds")
     ] = 30,
 ) -> None:
     """Look at the file systems of this node: mounted, writable, data verified, as fast as peers.

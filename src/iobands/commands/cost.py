@@ -23,7 +23,7 @@ _REPEATED = 0.1
 _HEADINGS = (
     "FILE SYSTEM", "CHECKS", "TiB/RUN", "TiB/DAY", "TiB/YEAR", "WRITES/YEAR", "h/RUN", "h/YEAR",
 )  # fmt: skip
-_BETWEEN = "Days between runs, or a time such as 36h. [default: 7 for weekly, else 1]"
+_BETWEEN = "Time between runs: days, or 36h. [default: 7 for weekly, else 1]"
 
 
 def cost(
@@ -96,7 +96,8 @@ def schedule(
     every: Annotated[Every | None, "How often. [default: week for weekly, else day]"] = None,
     at: Annotated[str | None, "HH:MM", "Local time. [default: 05:00; weekly 17:00]"] = None,
     jitter: Annotated[
-        float, cli.span("--jitter", "Minutes to start later at most, or 1h.", "minutes", max=720)
+        float,
+        cli.span("--jitter", "Start at most this much later: minutes, or 1h.", "minutes", max=720),
     ] = 30,
     system: cli.AsSystemOption = None,
     report: Annotated[str | None, "DIR", _REPORT] = None,

@@ -231,7 +231,7 @@ def table(
     check: Annotated[Path | None, "FILE", "Report where a published page differs."] = None,
     holds: Annotated[
         float,
-        cli.span("--holds", "Days that a rate holds after its newest run, or 60d.", "days", 1),
+        cli.span("--holds", "How long a rate holds after its newest run: days, or 60d.", "days", 1),
     ] = HOLDS.days,
 ) -> None:
     """Print a section for a documentation page: settings, their commands, and expected rates.
