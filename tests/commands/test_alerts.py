@@ -470,6 +470,20 @@ def test_a_log_of_alerts_that_cannot_be_rebuilt_stays(
     monkeypatch.undo()
 
 
+@pytest.mark.parametrize("ahead", [timedelta(), timedelta(minutes=30)])
+def test_the_log_is_rebuilt_in_the_second_of_an_action_and_under_a_clock_that_is_behind(
+    site: Path, ahead: timedelta
+) -> None:
+    assert call("rebaseline", "disk", "write_bw", "--reason", "new disks")[0] == 0
+    when = datetime.now(timezone.utc) + ahead
+    (action,) = logged()
+    (site / "config" / "alerts" / "here.jsonl").unlink()
+    append(site / "config" / "alerts", "here", [replace(action, when=when)])
+    done, said = call("alerts", "--rebuild")
+    assert done == 0, said
+    assert "rebaselined by" in call("alerts")[1]
+
+
 def test_a_log_of_alerts_is_not_rebuilt_as_of_the_past(site: Path) -> None:
     assert call("acknowledge", "disk", "write_bw", "--reason", "x")[0] == 0
     log = Path("perflogs/here/alerts.jsonl")

@@ -223,7 +223,8 @@ def rebuild_log(options: cli.SiteOptions) -> list[str]:
     perflogs, all_systems = options.perflogs_directory, replace(options, system=None)
     known = known_of(all_systems)
     actions = [each for log in known.logs.values() for each in log.actions]
-    whens = {each.when for each in actions if each.kind not in _KEEPING}
+    # an action that was dated by a clock ahead of ours counts in the judgement of now
+    whens = {min(each.when, known.now) for each in actions if each.kind not in _KEEPING}
     times = sorted({*whens, *(each - _BEFORE for each in whens)})
     logged: dict[str, tuple[AlertEvent, ...]] = {}
     for when in (*times, None):
