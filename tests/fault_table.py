@@ -90,7 +90,7 @@ def shortened(message: str) -> str:
         (r"\b\d\d [A-Z][a-z]{2} \d\d:\d\d", "TIME"),
         (r"(?<=process )\d+|(?<=pid )\d+(?:, \d+)*|(?<=jobid=)\d+|(?<=HOST\.)\d+", "PID"),
         (r"(?<=JOB )\d+|(?<=STEP )\d+\.\d+", "N"),
-        (r"(?<=newest run )\d+ \w+", "…"),
+        (r"(?<=newest run )(?:\d+ \w+ ago|just now)", "… ago"),
         (r"(?<=iobands-)(\w+)-\w{10}\b", r"\1-RANDOM"),
         (r"\b[0-9a-f]{32}\b", "RANDOM"),
         (r"(?<=127\.0\.0\.1:)\d+|(?<=\(char )\d+", "N"),

@@ -485,7 +485,7 @@ def test_the_store_has_a_line(site: Path, tmp_path: Path, monkeypatch: pytest.Mo
     now = datetime.now(timezone.utc)
     write_perflog(site / "perflogs", [row(job_completion_time=now.isoformat(), system="local")])
     assert call("push")[0] == 0
-    assert line() == f"OK {store} answers, schema 1; the last push was 0 minutes ago"
+    assert line() == f"OK {store} answers, schema 1; the last push was just now"
     write_pushed(site / "perflogs", str(store), Pushed(when=now - timedelta(days=3, hours=1)))
     said = line()
     assert said.startswith("WARN ")

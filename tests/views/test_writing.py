@@ -58,6 +58,7 @@ def test_times() -> None:
     assert day_text(NOW, NOW) == "21 Nov"
     assert day_text(NOW - timedelta(days=365), NOW) == "21 Nov 2025"
     ages = {
+        timedelta(seconds=29): "just now",
         timedelta(minutes=1): "1 minute ago",
         timedelta(hours=30): "30 hours ago",
         timedelta(hours=47.6): "2 days ago",

@@ -166,12 +166,14 @@ def between_text(low: datetime, high: datetime, now: datetime) -> str:
 
 
 def age_text(age: timedelta) -> str:
-    """Return how long ago, in minutes, hours or days."""
+    """Return how long ago, in minutes, hours or days, or `just now`."""
     if age < -snapshot.CLOCK_OFF:
         return "dated in the future"
     minutes, hours = (round(age / timedelta(**{unit: 1})) for unit in ("minutes", "hours"))
+    if minutes < 1:
+        return "just now"
     if minutes < 60:  # noqa: PLR2004
-        return f"{plural(max(0, minutes), 'minute')} ago"
+        return f"{plural(minutes, 'minute')} ago"
     return f"{plural(hours, 'hour')} ago" if hours < 48 else f"{max(age.days, 2)} days ago"  # noqa: PLR2004
 
 
