@@ -90,6 +90,8 @@ def test_a_system_is_known_by_its_lines_and_not_by_the_directory(tmp_path: Path)
     write_perflog(tmp_path / "perflogs", others, system="before")
     write_perflog(tmp_path / "perflogs", [each.replace("|here|", "|there|") for each in others])
     write_report(tmp_path / "perflogs", [case(system="there", purpose="acceptance")])
+    unreadable = tmp_path / "perflogs" / "before" / "local" / "Unreadable.log"
+    unreadable.symlink_to("/proc/self/mem")
     assert copied() == 2
     assert {*read_perflogs(tmp_path / "acceptance" / "perflogs").values["system"]} == {"here"}
     assert not [*(tmp_path / "acceptance").rglob("*.json")]

@@ -10,7 +10,7 @@ import hashlib
 import io
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from itertools import zip_longest
@@ -34,6 +34,7 @@ from iobands.model import (
     __version__,
     canonical,
     parse_time,
+    path_part,
     read_content,
     read_small,
     replace_file,
@@ -164,11 +165,14 @@ def collect(perflogs: Path, directory: Path, begun: Begun) -> None:
     known = set[tuple[str, str]]()  # a perflog may lie beside a copy of itself
     texts: defaultdict[Path, dict[str, str]] = defaultdict(dict)
     for root, path in paths:
-        by_header = texts[path.relative_to(root).with_name(path.name.partition(".log")[0])]
-        for header, line in _lines_of(path, begun, checks):
-            if (header, line) not in known:
-                known.add((header, line))
-                by_header[header] = by_header.get(header, header) + line
+        name = path.relative_to(root)
+        by_header = texts[name.with_name(path.name.partition(".log")[0])]
+        is_own = name.parts[0] == path_part(begun.system)
+        with nullcontext() if is_own else suppress(OSError):  # no other system stops this one
+            for header, line in _lines_of(path, begun, checks):
+                if (header, line) not in known:
+                    known.add((header, line))
+                    by_header[header] = by_header.get(header, header) + line
     found = {
         copies / f"{name}.log{f'.h{number}' if number else ''}": text.encode()
         for name, by_header in texts.items()
