@@ -115,7 +115,7 @@ def _store_of(store: str | None, options: cli.SiteOptions) -> str:
     settings = options.config_of(_SETTINGS)
     if url := store_of(settings):
         return url
-    raise cli.failure(f"{settings}: no such file; write `url: …`, or give --store")
+    raise cli.failure(f"{settings}: no such file; write `url: …`, or give --store or --site")
 
 
 @dataclass(frozen=True)

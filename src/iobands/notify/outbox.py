@@ -75,7 +75,7 @@ def read_settings(path: Path) -> Settings:
         FileError: the file cannot be read, or breaks the schema.
     """
     if not path.exists():
-        raise FileError(f"{path}: no such file; write one that names your channels")
+        raise FileError(f"{path}: no such file; write one that names channels, or give --site DIR")
     document = model.parse_yaml(model.read_content(path), path)
     document.check(model.load_schema(_SETTINGS_SCHEMA))
     said = document.value
