@@ -35,6 +35,7 @@ from iobands.snapshot import Cause as FoundCause
 from iobands.source.action_log import append_events
 from iobands.views.digest import digest_text
 from tests.factory import NOW, case, daily, write_perflog, write_report
+from tests.judge.test_flaky import write as flaky_site
 from tests.sites import DAY, EIGHT, Growing, SiteFiles, levels, slow
 
 
@@ -637,3 +638,25 @@ def test_how_an_alert_ended_is_of_its_own_system(tmp_path: Path) -> None:
     _, events = changes(sent.causes, healthy, NOTIFIED)
     texts = [message_of(event, healthy, None).text for event in events]
     assert [text.count("How it ended") for text in texts] == [1, 1]
+
+
+def test_a_flaky_check_that_fails_again_is_no_news_until_it_fails_three_times_in_a_row(
+    tmp_path: Path,
+) -> None:
+    files = flaky_site(tmp_path, (60, 50, 40, 30, 22, 12, 11, 3, 2, 1, 0))
+    sent = Sent()
+    by_day = {
+        ago: titles
+        for ago in range(70, -1, -1)
+        if (titles := sent.of(files.judge(NOW - ago * DAY, as_of=True).snapshot))
+    }
+    missing, flaky = "no data fs0 fpp", "flaky 1 fs0 fpp"
+    assert by_day == {
+        60: [f"began: {missing}"],
+        59: [f"recovered: {missing}"],
+        50: [f"began: {missing}"],
+        49: [f"recovered: {missing}"],
+        40: [f"began: {flaky}"],
+        33: [f"still open: {flaky}"],
+        1: [f"began: {missing}"],
+    }

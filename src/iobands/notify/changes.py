@@ -41,6 +41,8 @@ NEW_CAUSE: Final = "cause"
 _ALERT: Final = "alert:"
 #: After this time an open topic is sent once more. Further falls are sent at most this often.
 _REMIND: Final = timedelta(days=7)
+# A flaky check is news again when it has failed this many times in a row.
+_IN_A_ROW: Final = 3
 _KINDS: Final = {
     Severity.INCIDENT: "drop",
     **dict.fromkeys(snapshot.LASTING, "drop"),
@@ -96,7 +98,7 @@ def changes(
         if ids:
             of_topic[ids[0]].append(alert)
             merged.update(ids[1:])
-        elif alert.severity.value in severities:
+        elif alert.severity.value in severities and not _is_flaky_again(alert, site, severities):
             new.append(alert)
     topics: list[Topic] = []
     events: list[Event] = []
@@ -122,6 +124,20 @@ def changes(
         if topics[-1].sent:
             events.append(Event(BEGAN, topics[-1], tuple(group)))
     return topics, events
+
+
+def _is_flaky_again(alert: Alert, site: Snapshot, severities: frozenset[str]) -> bool:
+    """Return whether samples are missing only because a check failed that is known to be flaky."""
+    if alert.severity is not Severity.NO_DATA or Severity.FLAKY.value not in severities:
+        return False
+    flaky = {key for each in site.alerts if each.severity is Severity.FLAKY for key in each.keys}
+    for series in (member.series for member in alert.members):
+        newest = series.status.when or snapshot.LONG_AGO
+        failed = [miss.is_failure for miss in series.missing if miss.when > newest]
+        is_known = series.key in flaky and site.now - newest < _REMIND
+        if not (is_known and all(failed) and 0 < len(failed) < _IN_A_ROW):
+            return False
+    return True
 
 
 def _is_of(alert: Alert, topic: Topic) -> bool:
