@@ -209,7 +209,7 @@ def test_calls_can_be_timed_in_a_case_and_its_volume_cannot_be_set(tmp_path):
     assert all(" --latency " in text for text in jobs.values())
     page = copy_suite(tmp_path / "page", "checks/cases/archer2_page.py")
     said = page.reframe("--system=local", "-l", "-n", "Archer2FPP", "-S", "Archer2FPP.volume_mib=1")
-    assert "Archer2FPP has no variable 'volume_mib' that can be set" in said.stdout
+    assert "Archer2FPP has no variable 'volume_mib' that can be set" in said.stderr
 
 
 def test_every_case_is_on_the_page():
