@@ -273,7 +273,7 @@ def about_cluster(
     newest = max((each.status.when for each in site.series if each.status.when), default=None)
     status = snapshot.UNKNOWN if newest and is_old(site, newest) else site.exit_status
     # users count no alerts, as on the public page of the site
-    said = writing.plural(len(site.series), "series") if site.is_public else counts(site)
+    said = str(len(site.series)) if site.is_public else counts(site)
     return Cluster(
         name,
         href,
