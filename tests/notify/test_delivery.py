@@ -142,6 +142,14 @@ def test_a_test_without_channels_says_so(site: Path) -> None:
     )
 
 
+def test_a_test_mail_refers_to_no_other(site: Path, mails: Mails) -> None:
+    mail = {"type": "mail", "from": "io@a.example", "to": ["t@b.example"], "port": mails.port}
+    configure(site, team={**mail, "server": "127.0.0.1"})
+    assert call("notify", "--test")[0] == 0
+    (taken,) = mails.taken
+    assert "In-Reply-To" not in str(taken)
+
+
 def test_a_refused_address_is_said_and_does_not_hold_up_other_channels(
     site: Path, mails: Mails, web: Web
 ) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import datetime, timezone
 
 from iobands.bands.contract import (
@@ -24,6 +25,13 @@ def test_a_job_that_was_not_recorded_is_not_called_none() -> None:
     said = "\n".join(acceptance._of_line(AcceptedLine(line, by, decision, (run,)), None))
     row = "| 2026-11-20 01:30:00 | not recorded | not recorded | 1.5 | +0.50 |"
     assert row in said
+
+
+def test_runs_that_do_not_correlate_do_not_count_for_less() -> None:
+    promise = Promise(1.5, "GiB/s", 5)
+    said = "; correlated runs, over 36 h, count for less"
+    assert acceptance._correlated(replace(promise, lasting_hours=36)) == said
+    assert acceptance._correlated(replace(promise, lasting_hours=0)) == ""
 
 
 def test_what_some_runs_did_not_record_has_no_unit() -> None:

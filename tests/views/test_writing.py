@@ -26,6 +26,7 @@ from tests.factory import NOW
 @pytest.mark.parametrize(
     ("value", "shown"),
     [
+        (9.54e-6, "0.00000954"),
         (0.01234, "0.0123"),
         (1.0, "1"),
         (9.999, "10"),

@@ -221,14 +221,14 @@ _THREE_DIGITS: Final = Context(prec=3, rounding=ROUND_HALF_UP)
 def figure(value: float) -> str:
     """Return `value` with three significant digits, and from 100 to 9999 with no decimals.
 
-    A half is rounded up, as in a browser.
+    A half is rounded up, as in a browser. No number has an exponent.
     """
     hundred, ten_thousand = 100, 10_000
     exact = Decimal(value)
     if hundred <= abs(value) < ten_thousand:
         return f"{exact.to_integral_value(ROUND_HALF_UP):.0f}"
     rounded = float(_THREE_DIGITS.plus(exact))
-    return f"{rounded:.3g}" if abs(rounded) < hundred else f"{rounded:.0f}"
+    return f"{Decimal(f'{rounded:.3g}'):f}" if abs(rounded) < hundred else f"{rounded:.0f}"
 
 
 #: The name of `_plain` as an error handler, for characters that a stream cannot encode.

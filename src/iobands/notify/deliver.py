@@ -66,8 +66,8 @@ def test(settings: Settings, now: datetime) -> Iterator[tuple[str, str]]:
     The message is not kept in the outbox.
     """
     text = "This is a test. Messages from iobands arrive here.\n"
-    ident, title = uuid.uuid4().hex, "test: messages arrive"
-    message = Message(ident, ident, "test", "test", title, text, now.isoformat())
+    cause, title = uuid.uuid4().hex, "test: messages arrive"
+    message = Message(f"{cause}-0", cause, "test", "test", title, text, now.isoformat())
     for channel in settings.channels:
         yield channel.name, attempt(partial(send, channel, message))
 

@@ -108,7 +108,7 @@ def _of_line(accepted: AcceptedLine, drawn: str | None) -> Iterator[str]:
         f"from {decision.to_miss:+.2f}",
         "Risks": f"at most {100 * promise.site_risk:g} % that {_least(promise)} or less is called "
         f"met, at most {100 * promise.vendor_risk:g} % that {_rate(promise, promise.rate)} or more "
-        f"is called missed; correlated runs, over {promise.lasting_hours:g} h, count for less",
+        f"is called missed{_correlated(promise)}",
     }
     yield _table(("", ""), [*about.items()])
     if accepted.failures:
@@ -170,6 +170,11 @@ def _promise(promise: Promise) -> str:
     share = promise.quantile
     what = "median" if share == MEDIAN_QUANTILE else f"{share:g} quantile"
     return f"{what} {_rate(promise, promise.rate)}, tolerance {100 * promise.tolerance:g} %"
+
+
+def _correlated(promise: Promise) -> str:
+    lasting = promise.lasting_hours
+    return f"; correlated runs, over {lasting:g} h, count for less" if lasting else ""
 
 
 def _measured(accepted: AcceptedLine) -> str:
