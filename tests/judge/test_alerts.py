@@ -291,6 +291,26 @@ def test_missing_samples_are_one_alert_for_a_file_system_and_a_reason(tmp_path: 
     assert {alert.exit_status for alert in site.alerts} == {3}
 
 
+def test_checks_that_fail_alike_are_one_alert_though_their_words_differ(tmp_path: Path) -> None:
+    wrong = "sanity error: benchio: rank {0} on host n{0}: {1} of /work/{0}.dat failed: {2}"
+    full = "No space left on device (errno 28)"
+    errors = {f"p{n}": wrong.format(n, ("write", "fsync")[n % 2], full) for n in range(3)}
+    errors["odd"] = wrong.format(5, "open", "Permission denied (errno 13)")
+    names = [{"pattern": name, "display_name": f"Fails {name}"} for name in errors]
+    files = SiteFiles(tmp_path).write([row for n in names for row in daily([1.5], last=1, **n)])
+    ended = int(NOW.timestamp()) - 999
+    failed = [
+        case(fail_phase="sanity", fail_reason=said, job_completion_time_unix=ended + 90 * n, **name)
+        for n, (name, said) in enumerate(zip(names, errors.values(), strict=True))
+    ]
+    write_report(files.perflogs, failed)
+    alike, odd = sorted(files.read().alerts, key=lambda each: -len(each.members))
+    assert (alike.subject, odd.subject) == ("3 series of disk", "disk odd write_bw")
+    first = f"the run of 21 Nov 2026 01:13 failed: {errors['p0']}"
+    assert alike.reason == f"{first}; likewise in 2 more checks"
+    assert odd.reason.endswith("open of /work/5.dat failed: Permission denied (errno 13)")
+
+
 def test_missing_samples_of_imported_series_without_a_file_system(tmp_path: Path) -> None:
     rows = [r for n in range(2) for r in daily([1.5] * 9, file_system="null", pattern=f"p{n}")]
     (alert,) = SiteFiles(tmp_path).write(rows).read(NOW + 9 * DAY).alerts

@@ -118,7 +118,12 @@ def test_what_a_person_knows_is_not_told_until_it_is_worse(tmp_path: Path) -> No
 
 def test_checks_that_fail_alike_are_one_cause(tmp_path: Path) -> None:
     files = SiteFiles(tmp_path).write(daily([1.5] * 4))
-    failed = [case(display_name=f"Other {n}", pattern=f"p{n}") for n in range(5)]
+    wrong = "benchio: rank {0} on host n{0}: write of /work/{0}.dat failed: File too large"
+    reasons = [wrong.format(n) for n in range(5)]
+    failed = [
+        case(display_name=f"Other {n}", pattern=f"p{n}", fail_reason=why)
+        for n, why in enumerate(reasons)
+    ]
     write_report(files.perflogs, failed)
     sent = Sent()
     (title,) = sent.of(files.read())

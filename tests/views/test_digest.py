@@ -404,15 +404,20 @@ def test_checks_that_fail_for_one_reason_are_one_line(tmp_path: Path) -> None:
         case(display_name=name, file_system="fast", fail_phase="build", fail_reason=reason)
         for name, reason in (("Ior", "no mpif90"), ("Mdtest", "no mpif90"), ("Io500", "no cmake"))
     ]
+    cases += [
+        case(display_name=f"F{n}", file_system="fast", fail_phase="run", fail_reason=reason)
+        for n, reason in enumerate(["open of /a/f0 failed: nope", "sync of /a/f1 failed: nope"])
+    ]
     write_report(tmp_path / "perflogs", cases)
     site = look(tmp_path)
     assert [line for line in text(site).splitlines() if "  failed" in line] == [
         "  failed  Ior and 1 more  on here:local in build: no mpif90",
         "  failed  Io500           on here:local in build: no cmake",
+        "  failed  F0 and 1 more   on here:local in run: open of /a/f0 failed: nope",
     ]
     assert "In full: iobands status --all" in text(site)
     assert text(site, every=True).count("in build: no mpif90") == 2
-    assert summary(site).startswith("IOBANDS UNKNOWN: alerts: 3 failed")
+    assert summary(site).startswith("IOBANDS UNKNOWN: alerts: 5 failed")
 
 
 def test_other_peoples_text_does_not_upset_a_terminal(tmp_path: Path) -> None:

@@ -42,6 +42,7 @@ from iobands.snapshot import (
     begun,
     day_and_time,
     ratio_of,
+    what_failed,
 )
 
 #: From this many series of a file system on, their low runs are one alert.
@@ -127,18 +128,24 @@ def _watched(series: Sequence[Series], budgets: Mapping[str, Budget]) -> Iterato
 
 
 def _missing(series: Sequence[Series], explained: frozenset[SeriesKey]) -> Iterator[Alert]:
-    """Yield an alert for series of a file system whose newest sample is missing for one reason."""
+    """Yield an alert for series of a file system whose newest sample is missing alike."""
     found: defaultdict[tuple[str, str, str], list[Series]] = defaultdict(list)
     for each in series:
         # also of degraded series: neither their state nor their alert says that samples are missing
         reason = each.status.missing
         if reason and each.key not in explained:
-            found[each.key.system, each.key.file_system or "", reason].append(each)
-    for (system, file_system, reason), alike in found.items():
+            kind = what_failed(reason)
+            found[each.key.system, each.key.file_system or "", kind].append(each)
+    for (system, file_system, _), alike in found.items():
         subject = f"{len(alike)} series" + (f" of {file_system}" if file_system else "")
         label, variable = alike[0].label, alike[0].key.variable
-        if len({replace(each.key, variable="") for each in alike}) == 1:  # of one check
+        checks = {replace(each.key, variable="") for each in alike}
+        if len(checks) == 1:
             subject = label if len(alike) == 1 else label.removesuffix(variable).strip()
+        reason = alike[0].status.missing or ""
+        more = len(checks) - 1
+        if more and len({each.status.missing for each in alike}) > 1:
+            reason += f"; likewise in {more} more check{'s' * (more > 1)}"
         since = min((each.status.when for each in alike if each.status.when), default=None)
         members = tuple(Member(each) for each in alike)
         yield Alert(Severity.NO_DATA, subject, members, since, reason=reason, system=system)

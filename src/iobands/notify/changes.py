@@ -28,6 +28,7 @@ from iobands.snapshot import (
     Snapshot,
     printable,
     slug,
+    what_failed,
 )
 
 BEGAN: Final = "began"
@@ -166,7 +167,7 @@ def _grouped(alerts: Iterable[Alert]) -> list[list[Alert]]:
             key = alert.members[0].series.key
             found[kind, key.system, key.file_system].append(alert)
         elif kind in _COUNTED:
-            found[kind, alert.reason].append(alert)
+            found[kind, what_failed(alert.reason)].append(alert)
         else:
             found[kind, number].append(alert)
     return list(found.values())

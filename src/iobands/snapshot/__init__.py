@@ -111,6 +111,7 @@ from iobands.snapshot.alert import (
     SlowPeer,
     ordered,
     ratio_of,
+    what_failed,
 )
 from iobands.snapshot.columns import Columns, Source, is_constant
 from iobands.snapshot.history import (

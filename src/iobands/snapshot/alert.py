@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -358,3 +359,18 @@ SHARED: Final = {
 def ratio_of(member: Member) -> float:
     """Return the ratio of a member, 1 if unknown."""
     return member.ratio.value if member.ratio else 1.0
+
+
+_WHEN: Final = re.compile(r"the (?:run|check) of \d+ \w+ \d+ \d+:\d+ ")
+#: Words with a digit or a slash, such as paths, hosts and numbers.
+_OF_ONE_RUN: Final = re.compile(r"\S*[/\d]\S*")
+
+
+def what_failed(reason: str) -> str:
+    """Return the part of `reason` that all runs have in common that failed of the same cause.
+
+    It lacks the time, paths, hosts and numbers. A reason without a failure is returned unchanged.
+    """
+    said = _WHEN.sub("", reason)
+    _, failed, why = said.rpartition("failed: ")
+    return _OF_ONE_RUN.sub("", why) if failed or said != reason else reason

@@ -136,11 +136,13 @@ def _alerts(site: Snapshot, width: int, *, every: bool, cut: bool) -> Iterator[_
 
 
 def _merged(alerts: Sequence[Alert]) -> list[Alert]:
-    """Return `alerts`, with checks that failed for the same reason merged into one."""
+    """Return `alerts`, with checks that failed alike in one phase merged into one."""
     found: defaultdict[object, list[Alert]] = defaultdict(list)
     for each in alerts:
         is_check = each.severity is snapshot.Severity.FAILED and each.since
-        found[(each.system, each.reason) if is_check else id(each)].append(each)
+        where, _, why = each.reason.partition(": ")
+        key = (each.system, where, snapshot.what_failed(why))
+        found[key if is_check else id(each)].append(each)
     return [
         replace(first, subject=writing.some([first.subject, *(e.subject for e in others)], 1))
         for first, *others in found.values()
