@@ -82,6 +82,22 @@ def test_a_directory_of_a_live_session_or_job_stays_unmentioned(disk, notes, tmp
     assert states(sweep(notes, {disk: ()}, own={of_session.name})) == {of_session.name: "gone"}
 
 
+def test_processes_that_outlive_the_session_and_its_job_are_named(disk, notes, tmp_path):
+    ended = subprocess.Popen(["true"])
+    session = Process.of(ended.pid)
+    ended.wait()
+    child = subprocess.Popen(["sleep", "100"], start_new_session=True)
+    try:
+        note = noted(notes, disk, process=session, script=Process.of(child.pid))
+        assert states(sweep(notes, {disk: ()})) == {note.name: "stays"}
+        (left,) = read_leftovers(tmp_path / "perflogs", None)
+        assert left.why == f"its job does not end: pid {child.pid}"
+    finally:
+        child.kill()
+        child.wait()
+    assert states(sweep(notes, {disk: ()})) == {note.name: "gone"}
+
+
 def test_a_later_process_group_of_the_same_number_is_a_stranger(disk, notes):
     child = subprocess.Popen(["sleep", "100"], start_new_session=True)
     try:

@@ -215,15 +215,18 @@ def sweep(
     todo: dict[Path, list[tuple[Note, str]]] = {}
     outcomes = []
     for note in [note for _, note in read_notes(notes) if note]:
-        why = None if names else why_kept(note)
-        if why == LIVE or (names and note.name not in names):
+        if names and note.name not in names:
             continue
+        why = None if names else why_kept(note)
         root = note.path.parent
-        hanging = note.script.group() if names and note.script else []
+        is_over = names or note.process.is_alive() is False
+        hanging = note.script.group() if is_over and note.script else []
         if hanging:
             # They may still make the directory when the file system answers.
             pids = ", ".join(map(str, hanging))
             outcomes.append(SweepOutcome(note, "stays", f"its job does not end: pid {pids}"))
+        elif why == LIVE:
+            continue
         elif root not in roots:
             remedy = f"remove it by hand, then its note {notes / note.name}"
             why = f"{root} is not in the site configuration: {remedy}"
