@@ -54,6 +54,9 @@ _REASONS = [
 ]
 
 
+# A run directory, which is gone when somebody reads its path.
+_RUN_DIRECTORY = re.compile(r"/[^\s\"']*/iobands-\w+-\w{10}(?:\.\w{10})?/data/")
+
 #: The exit status of a program that SIGTERM ended.
 _TERMINATED = "143"
 
@@ -87,9 +90,9 @@ def why_no_output(state: str | None, patience: float | None, stage: str) -> str:
 
 
 def reason_in(said: str) -> str | None:
-    """The line that best explains the failure, if any does."""
+    """The line that best explains the failure, if any does; files of the run have no directory."""
     for pattern in _REASONS:
         found = pattern.search(said)
         if found:
-            return " ".join(" ".join(found.groups()).split())
+            return _RUN_DIRECTORY.sub("", " ".join(" ".join(found.groups()).split()))
     return None

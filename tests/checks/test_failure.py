@@ -60,6 +60,16 @@ def test_a_process_that_was_killed_is_named_before_what_slurm_did_then(how):
     assert reason_in(said) == f"n2: task 1: {how}"
 
 
+@pytest.mark.parametrize("suffix", ["", ".x1B2c3D4e5"])
+def test_a_file_of_the_run_is_named_without_the_directory_that_is_gone(suffix):
+    data = f"/work/a/xfs/iobands-BenchioFPN-4b424af812{suffix}/data"
+    said = "benchio: rank 0 on host n1: fsync of {}proc000000.dat failed: No space left on device"
+    assert reason_in(said.format(f"{data}/")) == said.format("")
+    assert reason_in(f'ERROR: open64("{data}/ior.dat") failed') == 'open64("ior.dat") failed'
+    elsewhere = said.format("/work/a/iobands-old/data/")
+    assert reason_in(elsewhere) == elsewhere
+
+
 def test_a_process_that_was_killed_by_slurm_is_not_the_cause():
     killed = "srun: error: n1: tasks 0-1: Killed\n"
     step = "STEP 44.1 ON n1 CANCELLED AT 2026-11-27T20:52:25"
