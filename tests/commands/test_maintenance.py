@@ -14,8 +14,8 @@ import pytest
 
 from iobands.model import parse_time
 from iobands.snapshot import BeforeAfter, Ratio, Shift, ShiftVerdict
-from iobands.views import DocumentFormat, written
 from iobands.views.maintenance import account, page_of_maintenance
+from iobands.views.writing import DocumentFormat, written
 from tests.commands.calling import call
 from tests.factory import line, write_bands, write_perflog
 

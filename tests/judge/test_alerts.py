@@ -30,9 +30,9 @@ from iobands.snapshot import (
 )
 from iobands.snapshot.history import Transient
 from iobands.source.action_log import append_events
-from iobands.views import summary
 from iobands.views.alert_lines import counted_members
 from iobands.views.explain_series import of_series
+from iobands.views.writing import summary
 from tests.factory import (
     NOW,
     case,

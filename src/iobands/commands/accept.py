@@ -28,8 +28,8 @@ from iobands.commands import cli
 from iobands.judge.acceptance import decide
 from iobands.model import OK, __version__, figure, read_content, worst
 from iobands.source import acceptance as source
-from iobands.views import blocks, output_width, plural, time_text
 from iobands.views.acceptance import acceptance_lines, acceptance_report
+from iobands.views.writing import blocks, output_width, plural, time_text
 
 _STATUS: Final = {Outcome.MET: OK, Outcome.MISSED: model.CRITICAL, Outcome.UNDECIDED: model.WARNING}
 _FIGURES: Final = "figures"

@@ -24,7 +24,8 @@ from iobands.judge.calibrate import Learned, epoch_by_hand
 from iobands.judge.calibrate import calibrate as learn
 from iobands.snapshot import Action, SeriesKey, Snapshot
 from iobands.source.action_log import append, deciding, log_path
-from iobands.views import command_on, command_text, no_samples, plural, some, time_text
+from iobands.views.alert_lines import command_on
+from iobands.views.writing import command_text, no_samples, plural, some, time_text
 
 
 @dataclass(frozen=True, kw_only=True)

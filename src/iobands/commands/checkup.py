@@ -33,7 +33,7 @@ from iobands.source.store import (
     store_of,
     without_password,
 )
-from iobands.views import age_text, plural
+from iobands.views.writing import age_text, plural
 
 _SECONDS: Final = 60  # limit for each program that is called
 _CONNECT_SECONDS: Final = 5

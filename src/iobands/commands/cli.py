@@ -304,7 +304,7 @@ def refuse(where: str, *names: str) -> None:
 
 def say(*lines: str) -> None:
     """Print lines without control characters, folded to the terminal, or to a mail's width."""
-    from iobands.views import fitted  # noqa: PLC0415 (slow to load)
+    from iobands.views.writing import fitted  # noqa: PLC0415 (slow to load)
 
     typer.echo(fitted(lines), nl=False)
 

@@ -15,7 +15,7 @@ from iobands import measure
 from iobands.commands import cli
 from iobands.measure.schedule import Every, new_job
 from iobands.model import OK, WARNING, SessionError, figure
-from iobands.views import blocks, output_width, plural, size_text
+from iobands.views.writing import blocks, output_width, plural, size_text
 
 _DAYS_A_YEAR = 365
 #: The most repeats of a healthy site, as a share of the scheduled runs (docs/error-rates.md).

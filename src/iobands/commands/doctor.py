@@ -25,7 +25,7 @@ from iobands.measure import site_directory
 from iobands.measure.site_directory import GENERIC, LOCAL
 from iobands.model import SessionError, __version__, read_small
 from iobands.notify.outbox import scrubbed
-from iobands.views import plural
+from iobands.views.writing import plural
 
 _LOG_BYTES: Final = 20_000  # of the last session's output, for a report
 _ROOT: Final = Path(iobands.__file__).resolve().parents[2]

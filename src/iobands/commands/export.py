@@ -23,8 +23,8 @@ from iobands.source.store import (
     store_of,
     without_password,
 )
-from iobands.views import age_text, plural
 from iobands.views.openmetrics import history_metrics, state_metrics
+from iobands.views.writing import age_text, plural
 
 _OUTPUT: Final = "File, replaced atomically; parquet: directory. [default: standard output]"
 

@@ -14,7 +14,6 @@ from typing import Annotated, Final
 
 import typer
 
-from iobands import views
 from iobands.commands import cli
 from iobands.commands.judging import JudgedSite, judgement_of
 from iobands.judge import account
@@ -23,6 +22,7 @@ from iobands.measure import measure as measure_session
 from iobands.model import LIMIT, MAINTENANCE, check_name
 from iobands.snapshot import BEGIN, END, Action, BegunMaintenance, begun
 from iobands.source.action_log import append, deciding, read_log
+from iobands.views import writing
 from iobands.views.maintenance import account as page_of
 
 maintenance = typer.Typer(
@@ -106,8 +106,8 @@ def begin_maintenance(
     verb = "ended" if end <= now else "ends"
     how = "." if last or end <= now else " by itself; sooner with: iobands maintenance end"
     cli.say(
-        f"Maintenance of {name} began at {views.time_text(first)} UTC: {where}.",
-        f"It {verb} at {views.time_text(end)} UTC{how}",
+        f"Maintenance of {name} began at {writing.time_text(first)} UTC: {where}.",
+        f"It {verb} at {writing.time_text(end)} UTC{how}",
         f"Logged in {path}; commit this file.",
     )
     if end <= now:
@@ -118,14 +118,15 @@ def begin_maintenance(
 
 def _refuse_end(last: datetime | None, first: datetime) -> None:
     if last and last <= first:
-        raise cli.failure(f"--until: {views.time_text(last)} UTC is before the maintenance begins")
+        when = f"{writing.time_text(last)} UTC"
+        raise cli.failure(f"--until: {when} is before the maintenance begins")
 
 
 def _refuse_if_open(maintenances: Iterable[BegunMaintenance]) -> None:
     now = datetime.now(timezone.utc)
     if found := [each for each in maintenances if each.is_open(now)]:
         raise cli.failure(
-            f"a maintenance is open since {views.time_text(found[-1].window.begin)} UTC "
+            f"a maintenance is open since {writing.time_text(found[-1].window.begin)} UTC "
             f"({found[-1].window.reason}); end it first: iobands maintenance end"
         )
 
@@ -159,7 +160,7 @@ def end_maintenance(
     if not found:
         newest = ""
         if logged:
-            ended = f"{views.time_text(logged[-1].window.end)} UTC"
+            ended = f"{writing.time_text(logged[-1].window.end)} UTC"
             newest = f"; the newest ended at {ended}; if that is wrong, correct it with --at TIME"
         raise cli.failure(f"no maintenance of {name} is open{newest}")
     actions, who = [], by or cli.login_name()
@@ -169,14 +170,14 @@ def end_maintenance(
         last = when if at and is_last else min(now, each.window.end)
         if last <= start:
             remedy = "give a later --at" if at else "set the clock, or give --at"
-            began = f"before the maintenance began ({views.time_text(start)})"
-            raise cli.failure(f"{views.time_text(last)} UTC is {began}; {remedy}")
+            began = f"before the maintenance began ({writing.time_text(start)})"
+            raise cli.failure(f"{writing.time_text(last)} UTC is {began}; {remedy}")
         last = last.replace(microsecond=0)  # as in `begin`
         actions.append(Action(END, now, who, action.reason, (), until=last, of=action.when))
         late = ""
         if each.is_forgotten(now) and not (at and is_last):
             late = f"; it had ended by itself{': --at corrects this' * is_last}"
-        span = f"from {views.time_text(start)} to {views.time_text(last)} UTC"
+        span = f"from {writing.time_text(start)} to {writing.time_text(last)} UTC"
         cli.say(f"Maintenance of {name} {span}: {action.reason}{late}")
     cli.say(f"Logged in {append(options.config_of('alerts'), name, actions)}; commit this file.")
     if measure:
@@ -220,12 +221,12 @@ def report_maintenance(
         names = ", ".join(each.name for each in known[-10:])
         raise cli.failure(f"no maintenance matches {wanted}; known: {names}")
     if wanted and len(found) > 1:
-        names = views.listed([f"{each.name}{f' of {each.system}' * several}" for each in found])
+        names = writing.listed([f"{each.name}{f' of {each.system}' * several}" for each in found])
         cli.note(f"{wanted} matches {names}; the report is about the last one")
     elif several and not wanted:
         cli.note(f"the report is about {found[-1].system}; for another system, give --system NAME")
     blocks = page_of(account.account_of_maintenance(judged, found[-1]), every=all_)
-    text = views.written(blocks, views.DocumentFormat.MARKDOWN)
+    text = writing.written(blocks, writing.DocumentFormat.MARKDOWN)
     if output is None:
         cli.show(text)
     else:
@@ -295,7 +296,7 @@ def _measure(
         done += 1
         cli.say(f"Measured {done} of {wanted} times, in {max(1, round(longest / 60))} min each")
     if done < wanted:
-        cli.say(f"{views.plural(done, 'run')} in the time given; {wanted} would say more")
+        cli.say(f"{writing.plural(done, 'run')} in the time given; {wanted} would say more")
 
 
 def _print_forecast(judged: JudgedSite, places: tuple[str, ...]) -> None:
@@ -304,9 +305,9 @@ def _print_forecast(judged: JudgedSite, places: tuple[str, ...]) -> None:
         return
     table = [("", "SERIES", "AT ONCE", *(f"+{days} DAYS" for days in _AHEAD[1:]))]
     for name, members, losses in rows:
-        percents = (views.share_text(loss) if loss else "-" for loss in losses)
+        percents = (writing.share_text(loss) if loss else "-" for loss in losses)
         table.append((name, str(members), *percents))
-    lines = chain(*views.blocks(table, views.output_width(), right=range(1, len(table[0]))))
+    lines = chain(*writing.blocks(table, writing.output_width(), right=range(1, len(table[0]))))
     cli.say("", "The smallest loss that the report will show, with odds of 9 to 1:", *lines)
     cli.say(
         "At once: with `iobands maintenance end --measure`. +3 days: after three more daily runs."

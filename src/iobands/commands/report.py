@@ -30,9 +30,10 @@ from iobands.snapshot import (
     value_of,
 )
 from iobands.snapshot import public as public_part
-from iobands.views import Block, DocumentFormat, no_samples, plural, published, written
+from iobands.views import published
 from iobands.views.dashboard.overview import Cluster, about_cluster
 from iobands.views.dashboard.write import directory_of, write_clusters, write_dashboard
+from iobands.views.writing import Block, DocumentFormat, no_samples, plural, written
 
 
 def report(

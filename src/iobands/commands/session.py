@@ -24,8 +24,8 @@ from iobands.model import MADE_UP, OK, Ask, FileError, figure, naming, worst
 from iobands.notify import deliver
 from iobands.notify.outbox import Outbox, Settings, read_settings
 from iobands.snapshot import Snapshot, State
-from iobands.views import asked_text, blocks, due_text, output_width, summary
 from iobands.views.digest import performance
+from iobands.views.writing import asked_text, blocks, due_text, output_width, summary
 
 _DAY: Final = timedelta(days=1)
 _T = TypeVar("_T")

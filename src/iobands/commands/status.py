@@ -12,7 +12,7 @@ from typing import Annotated, Final, Literal
 import typer
 from rich.console import Console
 
-from iobands import snapshot, views
+from iobands import snapshot
 from iobands.commands import cli
 from iobands.commands.judging import judgement_of, known_of, site_of, sites_in_store
 from iobands.judge.site import JudgedSite, judge
@@ -20,7 +20,7 @@ from iobands.model import NODE, TARGET, UNKNOWN, WORST_STATUS_FIRST, printable, 
 from iobands.snapshot import Alert, AlertEvent, LedgerEntry, Snapshot
 from iobands.snapshot.stored import to_json
 from iobands.source.action_log import ALERT_LOG, OutdatedError, alert_log, append_events
-from iobands.views import plural, share_text
+from iobands.views import alert_lines, peers, writing
 from iobands.views.digest import chosen, digest_text, explanation, name_of, plugin_line
 
 
@@ -46,7 +46,7 @@ def status(
         raise typer.Exit(worst(status for status, _ in clusters))
     site = site_of(options, with_power=format_ == "json")
     if format_ == "json":
-        cli.show(to_json(site, summary=views.summary(site)))
+        cli.show(to_json(site, summary=writing.summary(site)))
     elif format_ == "plugin":
         cli.show(plugin_line(site))
     else:
@@ -60,7 +60,7 @@ def _in_short(options: cli.PastSiteOptions) -> Iterator[tuple[int, str]]:
         if isinstance(judged, str):
             status, text = UNKNOWN, f"IOBANDS UNKNOWN: {judged}"
         else:
-            status, text = judged.snapshot.exit_status, views.summary(judged.snapshot)
+            status, text = judged.snapshot.exit_status, writing.summary(judged.snapshot)
         del judged  # free its memory before the next site is read
         yield status, f"{printable(name)}: {printable(text)}"
 
@@ -68,7 +68,7 @@ def _in_short(options: cli.PastSiteOptions) -> Iterator[tuple[int, str]]:
 def print_digest(site: Snapshot, *, every: bool = False, rejected: bool = False) -> None:
     """Print the digest as wide as the terminal, or as a mail."""
     # without a height, rich assumes 80 columns for every terminal with TERM=dumb
-    is_terminal, width = sys.stdout.isatty(), views.output_width()
+    is_terminal, width = sys.stdout.isatty(), writing.output_width()
     console = Console(force_terminal=is_terminal, width=width, height=24)
     cli.show(digest_text(site, console, every=every, rejected=rejected))
 
@@ -106,7 +106,7 @@ def explain(
         raise cli.failure(_not_one(site, wanted, [name_of(each, site) for each in found]))
     if isinstance(found[0], Alert):
         cli.refuse("for an alert; name one of its series", "runs")
-    cli.show(explanation(site, found[0], views.output_width(), every=all_, runs=runs))
+    cli.show(explanation(site, found[0], writing.output_width(), every=all_, runs=runs))
     if figure:
         from iobands.views.figures import evidence  # noqa: PLC0415 (matplotlib is slow to load)
 
@@ -119,25 +119,25 @@ def explain(
 def _not_one(site: Snapshot, wanted: str, found: Sequence[str]) -> str:
     """Return the message if `wanted` names no series or alert, or several, with what to give."""
     if found:
-        names = views.nearest(found, wanted)
+        names = writing.nearest(found, wanted)
         more = "--system NAME" if wanted.isdecimal() else "more words"
         return f"{wanted} matches {len(found)} names; give {more}:{names}"
     if not site.series:
-        return views.no_samples(site)
+        return writing.no_samples(site)
     if wanted.isdecimal():
         return f"no alert has the number {wanted}; list all with: iobands alerts --all"
     for place in site.places:
-        peers = map(place.name_of, place.peers())
-        named = [each for each in peers if {*wanted.split()} <= {*each.split()}]
+        every = map(place.name_of, place.peers())
+        named = [each for each in every if {*wanted.split()} <= {*each.split()}]
         if len(named) == 1:
             nodes = " --nodes" if place.kind == NODE else ""
             return f"{named[0]} has no alert; list all with: iobands targets{nodes}"
     for each in site.retired:
         if wanted in (each.label, each.name):
-            undo = views.command_text("undo", wanted, views.view_options(site), "--reason TEXT")
+            undo = writing.command_text("undo", wanted, writing.view_options(site), "--reason TEXT")
             return f"{wanted} is retired until its next sample; to withdraw that: {undo}"
     alerts = "".join(f"\n  {name_of(each, site)}" for each in site.alerts if each.number)
-    names = views.nearest([series.label for series in site.series], wanted, _FEW)
+    names = writing.nearest([series.label for series in site.series], wanted, _FEW)
     known = "open alerts, and the series with the closest names" if alerts else "the closest are"
     return f"no series or alert is named {wanted}; {known}:{alerts}{names}"
 
@@ -170,7 +170,8 @@ def alerts(
     shown = found.entries if all_ else found.entries[:_SHOWN]
     quiet = {each.identity: each.acknowledgement for each in site.alerts if each.is_quiet}
     table = [_HEADINGS, *(_row(each, site, each.identity in quiet) for each in shown)]
-    head, *rows = views.blocks(table, views.output_width(), wrapped=(5,), right=(0, 4), indent="")
+    width = writing.output_width()
+    head, *rows = writing.blocks(table, width, wrapped=(5,), right=(0, 4), indent="")
     lines = head if shown else ["No alert so far."]
     for entry, row in zip(shown, rows, strict=True):
         lines += row
@@ -180,13 +181,14 @@ def alerts(
             lines.append(f"{_BELOW}{entry.ending}")
         elif known := quiet.get(entry.identity):
             action = known.action
-            when = views.day_text(action.when, site.now)
+            when = writing.day_text(action.when, site.now)
             lines.append(f"{_BELOW}{action.owner or action.who}, {when}: {action.reason}")
     if len(found.entries) > len(shown):
         lines.append(f"and {len(found.entries) - len(shown)} earlier ones; list them with --all")
     figures = ""
     if verdicts := found.real + found.false:
-        figures = f"precision {share_text(found.real / verdicts)} of {plural(verdicts, 'verdict')}"
+        number = writing.plural(verdicts, "verdict")
+        figures = f"precision {writing.share_text(found.real / verdicts)} of {number}"
     elif shown:
         figures = "no verdict yet; give one with `iobands resolve --verdict real|false`"
     if found.delay is not None:
@@ -202,10 +204,10 @@ def _note_unlogged(judged: JudgedSite) -> None:
 
 def _row(entry: LedgerEntry, site: Snapshot, is_quiet: bool) -> tuple[str, ...]:
     times = (entry.since, entry.raised, entry.ended)
-    days = (views.day_text(each, site.now) if each else "-" for each in times)
+    days = (writing.day_text(each, site.now) if each else "-" for each in times)
     ended = "" if entry.who else "acknowledged" if is_quiet else entry.ending
-    change = views.percent(entry.ratio) if entry.ratio else "-"
-    return (str(entry.number or "-"), *days, change, views.title(entry, site), ended)
+    change = writing.percent(entry.ratio) if entry.ratio else "-"
+    return (str(entry.number or "-"), *days, change, alert_lines.title(entry, site), ended)
 
 
 # Actions that take no runs out of the judgement; after any other, earlier changes may vanish.
@@ -236,7 +238,7 @@ def rebuild_log(options: cli.SiteOptions) -> list[str]:
     written = []
     for system, events in logged.items():
         path = ALERT_LOG.rewrite(alert_log(perflogs, system), events)
-        written.append(f"Wrote {path}: {plural(len(events), 'event')}")
+        written.append(f"Wrote {path}: {writing.plural(len(events), 'event')}")
     return written
 
 
@@ -279,4 +281,4 @@ def targets(
     The times come from checks with a file per process. A slow target raises an alert; run the
     commands below its table to confirm it. The exit status is 0, or 3 after an error.
     """
-    cli.show(views.peers_text(site_of(options), NODE if nodes else TARGET, every=all_))
+    cli.show(peers.peers_text(site_of(options), NODE if nodes else TARGET, every=all_))

@@ -17,7 +17,7 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from iobands import snapshot, views
+from iobands import snapshot
 from iobands.notify.outbox import ENDED, Message, Topic
 from iobands.snapshot import (
     Alert,
@@ -30,6 +30,7 @@ from iobands.snapshot import (
     slug,
     what_failed,
 )
+from iobands.views import alert_lines, writing
 
 BEGAN: Final = "began"
 WORSE: Final = "worse"
@@ -176,14 +177,14 @@ def _grouped(alerts: Iterable[Alert]) -> list[list[Alert]]:
 def _begun(alerts: Sequence[Alert], now: datetime) -> Topic:
     members, quiet = _members(alerts), all(alert.is_quiet for alert in alerts)
     severities = (alert.severity.value for alert in alerts)
-    ratios = [views.worst_member(each).ratio for each in alerts if each.members]
+    ratios = [writing.worst_member(each).ratio for each in alerts if each.members]
     levels = [each for each in ratios if each and math.isfinite(each.low + each.high)]
     worst = min(levels, key=lambda each: each.value, default=None)
     more = f" and {len(alerts) - 1} more" if len(alerts) > 1 else ""
     return Topic(
         id=uuid.uuid4().hex,
         kind=_KINDS[alerts[0].severity],
-        title=printable(views.subject(alerts[0])) + more,
+        title=printable(alert_lines.subject(alerts[0])) + more,
         severity=min(severities, key=_RANK.__getitem__),
         members=tuple(sorted(members)),
         number=len(members),
@@ -296,7 +297,7 @@ _ENDING_TEXTS: Final = {
 def message_of(event: Event, site: Snapshot, page: str) -> Message:
     """Return the message about an event."""
     topic = event.topic
-    news = [views.news_text(each, site) for each in views.by_day(event.news)]
+    news = [alert_lines.news_text(each, site) for each in alert_lines.by_day(event.news)]
     lines = [printable(f"New: {each}") for each in dict.fromkeys(news)]
     lines += [line for alert in event.alerts[:_MOST_ALERTS] for line in _of_alert(alert, site)]
     if (hidden := len(event.alerts) - _MOST_ALERTS) > 0:
@@ -315,18 +316,18 @@ def message_of(event: Event, site: Snapshot, page: str) -> Message:
         lines += said
     elif event.alerts and (first := event.alerts[0]).members:
         # about missing samples, `explain` says more for a series than for the alert
-        step = views.command_on(first, site, "explain")
+        step = alert_lines.command_on(first, site, "explain")
         if first.reason:
-            label, options = first.members[0].series.label, views.view_options(site)
-            step = views.command_text("explain", label, options)
+            label, options = first.members[0].series.label, writing.view_options(site)
+            step = writing.command_text("explain", label, options)
         lines += ["", f"Next step: {step}"]
         if not first.reason:
-            known = views.command_on(first, site, "acknowledge", "--reason TEXT")
+            known = alert_lines.command_on(first, site, "acknowledge", "--reason TEXT")
             lines += [f"If the cause is known: {known}"]
     when = f"{system}, at" if system else "at"
-    when = f"{when} {views.time_text(site.now)} UTC; all times are UTC"
-    lines += ["", views.summary(site), when]
-    page = views.address_of(own, page) if own else page
+    when = f"{when} {writing.time_text(site.now)} UTC; all times are UTC"
+    lines += ["", writing.summary(site), when]
+    page = alert_lines.address_of(own, page) if own else page
     lines += [page] if page else []
     alerts = event.alerts or ((own,) if own else ())
     members = (member for alert in alerts for member in alert.members)
@@ -338,13 +339,13 @@ def message_of(event: Event, site: Snapshot, page: str) -> Message:
         kind=event.kind,
         severity=topic.severity,
         title=f"{word}: {topic.severity} {headline}",
-        text=views.fitted(lines, views.MAIL_WIDTH),
+        text=writing.fitted(lines, writing.MAIL_WIDTH),
         when=site.now.isoformat(),
         page=page,
         system=system,
         alert=number,
         subject=printable(worst.subject) if worst else topic.title,
-        found=printable(views.cause_text(worst, site)) if worst else "",
+        found=printable(alert_lines.cause_text(worst, site)) if worst else "",
         since=(worst.since if worst and worst.since else topic.began).isoformat(),
         certainty=worst.certainty.value if worst and worst.certainty else "",
         ratio=worst.ratio if worst else None,
@@ -371,25 +372,26 @@ def _alert_of(event: Event, site: Snapshot) -> tuple[str, int | None]:
 def _headline(event: Event, own: Alert | None, site: Snapshot) -> str:
     """Return the subject of a message for its title; for one open alert, also its details."""
     if len(event.alerts) == 1:
-        said = [printable(each) for each in views.details(event.alerts[0], site, short=True)[:2]]
-        words = [views.named(event.alerts[0], site), *filter(None, said)]
+        (alert,) = event.alerts
+        said = [printable(each) for each in alert_lines.details(alert, site, short=True)[:2]]
+        words = [alert_lines.named(alert, site), *filter(None, said)]
     elif own and not event.alerts:
-        words = [views.named(own, site, counted=False)]
+        words = [alert_lines.named(own, site, counted=False)]
     else:
-        words = [views.at_system(event.topic.title, event.topic.system, site)]
+        words = [writing.at_system(event.topic.title, event.topic.system, site)]
     return ", ".join(words)[:180]
 
 
 def _of_alert(alert: Alert, site: Snapshot) -> Iterator[str]:
-    said = "  ".join(printable(each) for each in views.details(alert, site) if each)
+    said = "  ".join(printable(each) for each in alert_lines.details(alert, site) if each)
     if len(said) > _MOST_REASON:  # services refuse long messages; a remedy is at the end
         said = f"{said[: _MOST_REASON // 2]} … {said[-_MOST_REASON // 2 :]}"
-    yield f"{alert.severity.value}  {views.named(alert, site)}  {said}"
-    if cause := views.cause_text(alert, site):
+    yield f"{alert.severity.value}  {alert_lines.named(alert, site)}  {said}"
+    if cause := alert_lines.cause_text(alert, site):
         yield printable(f"Cause: {cause}")
     if len(alert.members) > 1:
         for member in alert.members[:_MOST_SERIES]:
-            ratio = f": {views.ratio_text(member.ratio)}" if member.ratio else ""
+            ratio = f": {writing.ratio_text(member.ratio)}" if member.ratio else ""
             yield f"  {printable(member.series.label)}{ratio}"
         if (hidden := len(alert.members) - _MOST_SERIES) > 0:
             yield f"  and {hidden} more"
@@ -400,14 +402,15 @@ def _ending(topic: Topic, own: Alert | None, name: str, site: Snapshot) -> Itera
 
     The word is `replaced` if its series now have a graver alert, or no sample for another reason.
     """
-    since = f"known since {views.day_text(topic.began, site.now)}"
+    since = f"known since {writing.day_text(topic.began, site.now)}"
     end = own.end if own and snapshot.MERGED not in own.end else ""
     keys = {each.key for each in site.series if each.name in topic.members}
     if topic.kind == "missing":
         after = [f"{Severity.UNFIT.value} {e.subject}" for e in site.obstacles if keys & e.keys]
     else:
         graver = [e for e in site.alerts if _RANK[e.severity.value] <= _RANK[topic.severity]]
-        after = [f"{e.severity.value} {views.named(e, site)}" for e in graver if keys & e.keys]
+        also = (each for each in graver if keys & each.keys)
+        after = [f"{each.severity.value} {alert_lines.named(each, site)}" for each in also]
     if after and not end:
         yield "replaced"
         yield printable(f"{name}: now {'; '.join(after)}; {since}")

@@ -13,7 +13,7 @@ from statistics import median
 from typing import Any, Final
 
 from iobands import snapshot
-from iobands.snapshot import Ask, Leftover, SeriesKey, Snapshot, State, figure
+from iobands.snapshot import Leftover, SeriesKey, Snapshot, State, figure
 from iobands.views import writing
 from iobands.views.writing import maintenance_text, plural, share_text, size_text, time_text
 
@@ -39,8 +39,9 @@ def remarks_of(site: Snapshot, *, rejected: bool) -> Iterator[Remark]:
     """Yield the remarks on a site, the most urgent first; remarks without lines are not shown."""
     yield Remark("Uneven placement of files on storage targets", unevenly_placed(site))
     planned = [
-        f"{asked_text(site, ask)}: next repeat {writing.due_text(ask, site.now)} ({ask.why})"
+        f"{writing.asked_text(site, ask)}: next repeat {due} ({ask.why})"
         for ask in site.planned
+        for due in [writing.due_text(ask, site.now)]
     ]
     yield Remark("To be measured again by the hourly `iobands run --suspects`", planned)
     yield Remark("Not measured", not_measured(site))
@@ -73,14 +74,6 @@ def remarks_of(site: Snapshot, *, rejected: bool) -> Iterator[Remark]:
     lines = [*map(str, site.rejected)]
     most = len(lines) if rejected else _REJECTED
     yield Remark(heading, lines, most, "iobands status --rejected", number=number)
-
-
-def asked_text(site: Snapshot, ask: Ask) -> str:
-    """Return what is measured again: series, or a file system with a target or node."""
-    if names := [each.label for each in site.series if each.name in ask.series]:
-        return writing.some(names, 1)
-    pinned = {snapshot.TARGET: ask.target, snapshot.NODE: ask.node}
-    return " on ".join([ask.file_system or "a run", *(f"{k} {v}" for k, v in pinned.items() if v)])
 
 
 def unevenly_placed(site: Snapshot) -> list[str]:

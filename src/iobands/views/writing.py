@@ -148,6 +148,14 @@ def due_text(ask: snapshot.Ask, now: datetime) -> str:
     return f"{'due since ' if ask.is_due(now) else ''}{day}{ask.due:%H:%M}"
 
 
+def asked_text(site: Snapshot, ask: snapshot.Ask) -> str:
+    """Return what is measured again: series, or a file system with a target or node."""
+    if names := [each.label for each in site.series if each.name in ask.series]:
+        return some(names, 1)
+    pinned = {snapshot.TARGET: ask.target, snapshot.NODE: ask.node}
+    return " on ".join([ask.file_system or "a run", *(f"{k} {v}" for k, v in pinned.items() if v)])
+
+
 def day_text(when: datetime, now: datetime) -> str:
     """Return the day of `when`, with the year if it is far from `now`: `4 Aug`, `4 Aug 2017`."""
     return f"{when.day} {when:%b}" if abs(now - when) < _THIS_YEAR else _date_text(when)
