@@ -6,6 +6,7 @@ A log keeps only the newest runs of its node.
 
 from __future__ import annotations
 
+import csv
 import fcntl
 import os
 import time
@@ -92,16 +93,6 @@ def add_rows(descriptor: int, rows: Sequence[Mapping[str, object]]) -> None:
     os.write(descriptor, "".join(f"{line}\n" for line in new).encode())
 
 
-def _rows_in(text: str) -> Iterator[CanaryRow]:
-    """Yield each complete line of a log, by column."""
-    head, _, rest = text.partition("\n")
-    names = head.split("|")
-    for line in rest.splitlines():
-        cells = line.split("|")
-        if len(cells) == len(names):
-            yield dict(zip(names, cells, strict=True))
-
-
 def rows_of_peers(own: Path, series: int) -> dict[str, list[CanaryRow]]:
     """Return each peer's rows, oldest first; stops at enough samples for `series` series."""
     found: dict[str, list[CanaryRow]] = {}
@@ -111,9 +102,12 @@ def rows_of_peers(own: Path, series: int) -> dict[str, list[CanaryRow]]:
             if len(found) >= _NODES and sum(map(len, found.values())) > 2 * MOST * series:
                 break
             if path != own:
-                with suppress(OSError):
-                    text = read_small(path, 2 * _MOST_BYTES).decode("utf-8", "replace")
-                    found[path.stem] = [*_rows_in(text)]
+                with suppress(OSError, csv.Error):
+                    content = read_small(path, 2 * _MOST_BYTES).replace(b"\0", b"")
+                    text = content.decode("utf-8", "replace")
+                    rows = csv.DictReader(text.splitlines(), delimiter="|", quoting=csv.QUOTE_NONE)
+                    # None stands for the cells that an incomplete line lacks, or has too many
+                    found[path.stem] = [e for e in rows if None not in (*e, *e.values())]
     return found
 
 
