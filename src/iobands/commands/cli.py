@@ -228,9 +228,7 @@ def _refuse_odd(word: str, value: object) -> None:
 
 def _declared(parameter: inspect.Parameter) -> object:
     """Return the annotation of a parameter, with the texts replaced by an option of typer."""
-    *value, text = getattr(parameter.annotation, "__metadata__", (None,))
-    if text is None:
-        return parameter.annotation
+    *value, text = parameter.annotation.__metadata__
     kind, info = parameter.annotation.__origin__, text
     if isinstance(text, str):
         name = parameter.name.strip("_").replace("_", "-")

@@ -149,8 +149,8 @@ def read_known(
         before = len(attempts.problems)
         log = partial(read_log, alerts, name, now, as_of=as_of)
         logs[name] = attempts.of(log_path(alerts, name), log, Log())
-        of_file = partial(_bands, bands, name, now, logs[name])
-        without = _with_begun(Bands(name, ()), logs[name], now)
+        of_file = partial(_with_begun, partial(load_bands, bands, name), logs[name], now)
+        without = _with_begun(partial(Bands, name, ()), logs[name], now)
         found[name] = attempts.of(f"bands of {name}", of_file, without)
         events = partial(read_alert_log, perflogs, name, until)
         alert_logs[name] = attempts.of(alert_log(perflogs, name), events, (None, ()))
@@ -189,17 +189,15 @@ def recent_of(histories: Iterable[History]) -> timedelta:
     return max([OVERDUE, *filter(None, map(overdue_after, histories))])
 
 
-def _bands(directory: Path, system: str, now: datetime, log: Log) -> tuple[Bands, Maintenance]:
+def _with_begun(
+    declared: Callable[[], Bands], log: Log, now: datetime
+) -> tuple[Bands, Maintenance]:
     """Return the bands and maintenances of a system: declared in the file, or begun by a person.
 
     Raises:
         FileError: a file cannot be used.
     """
-    return _with_begun(load_bands(directory, system), log, now)
-
-
-def _with_begun(bands: Bands, log: Log, now: datetime) -> tuple[Bands, Maintenance]:
-    windows = (each.window for each in begun(log.actions))
+    bands, windows = declared(), (each.window for each in begun(log.actions))
     found = replace(bands, maintenance=(*bands.maintenance, *windows))
     return found, maintenance_of(found, now)
 
