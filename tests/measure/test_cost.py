@@ -8,7 +8,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from iobands.measure import Listener, Selection, Workplace, session
+from iobands.measure import Selection, Workplace, session
 from iobands.measure.plan import BUDGET_NAME, Cost, costs_of, reserve
 from iobands.measure.reframe import Ended
 from iobands.model import COMPLETED
@@ -123,8 +123,7 @@ def test_what_exceeds_the_budget_of_one_partition_is_measured_on_the_others(
         return Ended(0, COMPLETED, 1, (), "", (), (), (tmp_path / "report.json",))
 
     monkeypatch.setattr(session, "run_checks", run)
-    listener = Listener(line=lambda _: None, step=lambda _: None)
-    at = Workplace(tmp_path, lambda _: site_file, listener)
+    at = Workplace(tmp_path, lambda _: site_file)
     outcome = session.measure(at, Selection("daily"), 60)
     assert (said[0], said[3]) == (["-x", "^one$"], [("here:cpu", "two")])
     assert outcome.problems[-1].endswith("in the site file: one, two on here:cpu")

@@ -13,7 +13,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from iobands.measure import SESSION_ENV, Listener, Workplace, lock_path, processes, session
+from iobands.measure import SESSION_ENV, Workplace, lock_path, processes, session
 from iobands.measure.documents import write_document
 from iobands.measure.processes import (
     JOBS_NAME,
@@ -128,8 +128,7 @@ def test_jobs_of_a_reframe_that_was_killed_between_sessions_are_cancelled(
         return Ended(-9, COMPLETED, 1, (), "", (), ())
 
     monkeypatch.setattr(session, "run_checks", killed)
-    listener = Listener(line=lambda _: None, step=lambda _: None)
-    at = Workplace(tmp_path, lambda _: SimpleNamespace(partitions={}), listener)
+    at = Workplace(tmp_path, lambda _: SimpleNamespace(partitions={}))
     place, why, since = ("here", "p", "e", "Good", None), (SUSPECT, ""), now - timedelta(days=1)
     again = session.measure_again(at, lambda: [Ask(*place, *why, ("a",), since)], 60)
     assert again is not None
@@ -161,8 +160,7 @@ def test_another_cluster_measures_its_own_suspects(
     since = datetime.now(timezone.utc) - timedelta(days=1)
     place, why = ("p", "e", "Good", None), (SUSPECT, "")
     asks = [Ask(system, *place, *why, ("a",), since) for system in ("here", "there")]
-    listener = Listener(line=lambda _: None, step=lambda _: None)
-    session.measure_again(Workplace(tmp_path, read, listener), lambda: asks, 60)
+    session.measure_again(Workplace(tmp_path, read), lambda: asks, 60)
     assert asked == measured
 
 
@@ -170,8 +168,7 @@ def test_a_wait_for_repeats_that_cannot_begin_ends_no_session(tmp_path: Path) ->
     """As on a disk or with a quota that was used up by the runs before."""
     log = tmp_path / "perflogs" / LOG
     log.mkdir(parents=True)  # in its place
-    listener = Listener(line=lambda _: None, step=lambda _: None)
-    at = Workplace(tmp_path, lambda _: SimpleNamespace(partitions={}), listener)
+    at = Workplace(tmp_path, lambda _: SimpleNamespace(partitions={}))
     low = datetime.now(timezone.utc)
     ask = Ask("here", "p", "e", "Good", None, REPEAT, "", ("a",), low)
     again = session.measure_again(at, lambda: [ask], 60)

@@ -21,7 +21,7 @@ from typing import Any
 
 import pytest
 
-from iobands.measure import Listener, SessionError, Workplace, processes
+from iobands.measure import SessionError, Workplace, processes
 from iobands.measure import lock as lock_module
 from iobands.measure.lock import (
     LOCK_NAME,
@@ -65,8 +65,7 @@ def test_who_measures_between_sessions_gives_way(tmp_path: Path) -> None:
 @pytest.mark.parametrize("is_wanted", [True, False])
 def test_who_judges_between_sessions_gives_way_in_order(tmp_path: Path, is_wanted: bool) -> None:
     """It yields at the signal of its heartbeat; a person's signal is an interruption."""
-    listener = Listener(line=lambda _: None, step=lambda _: None)
-    at = Workplace(tmp_path, lambda _: SimpleNamespace(partitions={}), listener)
+    at = Workplace(tmp_path, lambda _: SimpleNamespace(partitions={}))
 
     def judge() -> tuple[Ask, ...]:
         if is_wanted:

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import pytest
 
 from iobands.judge.conditions import of_session
-from iobands.measure import Listener, Selection, Workplace, session
+from iobands.measure import Selection, Workplace, session
 from iobands.measure.lock import (
     RECORD_NAME,
     acquire,
@@ -161,8 +161,7 @@ def test_a_session_that_ends_before_reframe_runs(
         raise error
 
     monkeypatch.setattr(session.plan, "over_budget", fails)
-    listener = Listener(line=lambda _: None, step=lambda _: None)
-    at = Workplace(tmp_path, lambda _: SimpleNamespace(partitions={}), listener)
+    at = Workplace(tmp_path, lambda _: SimpleNamespace(partitions={}))
     with pytest.raises(type(error)):
         session.measure(at, Selection("daily"), 60)
     last = read(tmp_path / "perflogs")

@@ -438,15 +438,13 @@ def at_work(
     from rich.console import Console  # noqa: PLC0415 (slow to load)
     from rich.text import Text  # noqa: PLC0415
 
-    from iobands.measure import Listener, Workplace  # noqa: PLC0415 (slow to load)
+    from iobands.measure import Workplace  # noqa: PLC0415 (slow to load)
 
     read = site_files(root / "config" / "systems")
     if verbose:
-        return work(Workplace(root, read, Listener(line=typer.echo, step=lambda _: None)))
+        return work(Workplace(root, read, line=typer.echo))
     console = Console(stderr=True, highlight=False, markup=False)
     with console.status(command) as status:  # prints only to a terminal
-
-        def step(text: str) -> None:
-            status.update(Text(f"{command}: {text}"))
-
-        return work(Workplace(root, read, Listener(line=lambda _: None, step=step)))
+        return work(
+            Workplace(root, read, step=lambda said: status.update(Text(f"{command}: {said}")))
+        )

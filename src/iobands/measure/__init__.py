@@ -26,7 +26,6 @@ from iobands.measure.reframe import (
     LOG,
     SITE_ENV,
     WRONG_ARGUMENT,
-    Listener,
     NothingSelectedError,
     Selection,
     Workplace,

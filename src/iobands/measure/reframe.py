@@ -86,14 +86,6 @@ class NothingSelectedError(SessionError):
     """The arguments of ReFrame select no check: nothing was measured, and nothing has failed."""
 
 
-@dataclass(frozen=True)
-class Listener:
-    """Callbacks of a session: `line` gets ReFrame's lines, `step` a short text at each step."""
-
-    line: Callable[[str], None]
-    step: Callable[[str], None]
-
-
 class DeclaredPartitions(Protocol):
     """The entries of a site file that a session needs."""
 
@@ -112,11 +104,15 @@ ReadSiteFile = Callable[[str], DeclaredPartitions]
 
 @dataclass(frozen=True)
 class Workplace:
-    """What a session works with: the site's directory, the reader of site files, and callbacks."""
+    """What a session works with: the site's directory, the reader of site files, and callbacks.
+
+    `line` gets ReFrame's lines, `step` a short text at each step.
+    """
 
     root: Path
     read_site_file: ReadSiteFile
-    listener: Listener
+    line: Callable[[str], object] = lambda _: None
+    step: Callable[[str], object] = lambda _: None
 
     @property
     def perflogs(self) -> Path:
@@ -308,7 +304,7 @@ def run_checks(
     again = {code: why for report in ended.reports for code, why in _spoilt(report).items()}
     if not again:
         return ended
-    at.listener.step(f"repeating {len(again)}")
+    at.step(f"repeating {len(again)}")
     second = attempt(2, [word for code in again for word in ("-n", f"/{code}")])
     reports = ended.reports + second.reports
     return replace(ended, how=second.how, reports=reports, repeated=again)
@@ -336,10 +332,10 @@ def _run(command: Sequence[str], at: Workplace, limit: float, **environment: str
             with suppress(OSError):  # without the log, samples may still be recorded
                 kept.write(line.encode())
             lines.append(line.strip())
-            at.listener.line(line.rstrip("\n"))
+            at.line(line.rstrip("\n"))
             if step := _PROGRESS.search(line):
                 cases = int(step[2])
-                at.listener.step(f"{step[1]}/{step[2]} {step[3]}")
+                at.step(f"{step[1]}/{step[2]} {step[3]}")
         status = child.wait()
     not_loaded, given_up, untested = (
         tuple(found[1] for line in lines if (found := pattern.search(line)))

@@ -224,7 +224,7 @@ def measure_apart(
 
 def _session(at: Workplace, selection: Selection, session: str, limit: float) -> SessionOutcome:
     perflogs = at.perflogs
-    at.listener.step("selecting checks")
+    at.step("selecting checks")
     (perflogs / LOG).write_bytes(b"")
     cut, kept = plan.over_budget(at, selection)
     gone = dict.fromkeys(cost.name for cost in cut if cost.name not in kept)
@@ -329,7 +329,7 @@ def _ask_again(at: Workplace, asks: Sequence[Ask], session: str, limit: float) -
     reports: list[Path] = []
     try:  # a full disk must not lose the digest of earlier runs
         if chosen and chosen[0].purpose == REPEAT and begin > now:
-            at.listener.step(f"waiting until {begin.astimezone():%H:%M} for the repeats")
+            at.step(f"waiting until {begin.astimezone():%H:%M} for the repeats")
             longest = max(limits[ask].repeat for ask in chosen) * 3600
             how = pause(at, min((begin - now).total_seconds(), longest), limit)
         for selection, own in _selections(chosen):
