@@ -15,9 +15,8 @@ from iobands.measure import site_directory
 from iobands.measure.lock import acquire, new_holder, release
 from iobands.measure.reframe import installed_suite
 from iobands.measure.site_directory import (
-    FoundFileSystem,
     Machine,
-    Partition,
+    file_systems_of,
     files_of_clone,
     new_site,
     templates,
@@ -125,8 +124,8 @@ def test_a_machine_with_a_scheduler(tmp_path: Path) -> None:
         host="login1",
         scheduler="slurm",
         launcher="srun",
-        partitions=(Partition("standard", 128), Partition("7.days"), Partition("été")),
-        file_systems=(FoundFileSystem("work", "/work/ada", "lustre", "lustre"),),
+        partitions={"standard": 128, "7.days": None, "été": None},
+        file_systems=file_systems_of([("/work", "lustre")], {}),
     )
     text = new_site("falcon", "generic", found)[Path("config/systems/falcon.py")]
     path = tmp_path / "falcon.py"
@@ -181,7 +180,7 @@ def test_what_is_left_to_do_in_a_new_site_file_is_said(
     account: str | None, todo: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    parts = (Partition("standard", 128),)
+    parts = {"standard": 128}
     found = Machine("login7", scheduler="slurm", partitions=parts, account=account)
     monkeypatch.setattr(site_directory, "machine", lambda: found)
     status, said = call("init", "site")

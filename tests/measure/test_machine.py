@@ -9,9 +9,7 @@ import pytest
 from iobands.measure import site_directory
 from iobands.measure.site_directory import (
     EDIT,
-    FoundFileSystem,
     Machine,
-    Partition,
     account_of,
     file_systems_of,
     machine,
@@ -23,11 +21,8 @@ from iobands.model.files import mounts_in
 
 
 def test_partitions_of_slurm() -> None:
-    assert partitions_of("standard 256\nhighmem 128+\nold\n\n") == (
-        Partition("standard", 256),
-        Partition("highmem", 128),
-        Partition("old"),
-    )
+    found = {"standard": 256, "highmem": 128, "old": None}
+    assert partitions_of("standard 256\nhighmem 128+\nold\n\n") == found
 
 
 def test_an_account_only_if_there_is_one() -> None:
@@ -50,23 +45,25 @@ def test_shared_file_systems_and_where_the_user_can_write(tmp_path: Path) -> Non
         "41 29 0:36 /export /no\\040such/Home rw shared:2 master:1 - nfs4 home:/export rw\n"
         "short line\n"
     )
-    assert file_systems_of(mounts_in(table), {"USER": "ada"}) == (
-        FoundFileSystem("work", f"{tmp_path}/work/ada", "lustre", "lustre"),
-        FoundFileSystem("home", f"/no such/Home/{EDIT}", "posix", "nfs4"),
-    )
+    found = file_systems_of(mounts_in(table), {"USER": "ada"})
+    assert [(name, each["path"], each["type"]) for name, each in found.items()] == [
+        ("work", f"{tmp_path}/work/ada", "lustre"),
+        ("home", f"/no such/Home/{EDIT}", "posix"),
+    ]
+    assert [each.get("mounted_as") for each in found.values()] == [None, "nfs4"]
+    assert [each.get("stripe_counts") for each in found.values()] == [[1, -1], None]
 
 
 def test_mounts_of_one_name_stay_apart() -> None:
     mounted = [(f"/{each}/data", "nfs") for each in "abc"]
-    found = file_systems_of(mounted, os.environ)
-    assert [each.name for each in found] == ["data", "data-2", "data-3"]
+    assert [*file_systems_of(mounted, os.environ)] == ["data", "data-2", "data-3"]
 
 
 def test_a_file_system_that_hangs_is_left_to_a_person(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(site_directory, "_SECONDS", 0.1)
     monkeypatch.setattr(os, "access", lambda *_: Event().wait())
-    (found,) = file_systems_of([("/work", "lustre")], {"USER": "ada"})
-    assert found.path == f"/work/{EDIT}"
+    found = file_systems_of([("/work", "lustre")], {"USER": "ada"})
+    assert found["work"]["path"] == f"/work/{EDIT}"
 
 
 def test_a_machine_becomes_a_site_file() -> None:
@@ -74,8 +71,8 @@ def test_a_machine_becomes_a_site_file() -> None:
         host="login1",
         scheduler="slurm",
         launcher="srun",
-        partitions=(Partition("standard", 128),),
-        file_systems=(FoundFileSystem("work", "/work/ada", "lustre", "lustre"),),
+        partitions={"standard": 128},
+        file_systems={"work": {"path": "/work/ada", "type": "lustre", "medium": "hdd"}},
         mpi="openmpi",
         modules=("gcc/13", "openmpi/5"),
     )
@@ -83,7 +80,7 @@ def test_a_machine_becomes_a_site_file() -> None:
     (partition,) = system["partitions"]
     assert partition["access"] == ["--partition=standard"]
     assert partition["extras"]["scales"]["standard"]["tasks_per_node"] == 128
-    assert partition["extras"]["filesystems"]["work"]["stripe_counts"] == [1, -1]
+    assert partition["extras"]["filesystems"] == found.file_systems
     assert partition["extras"]["account"] == EDIT
     assert environment["prepare_cmds"] == ["module load gcc/13 openmpi/5"]
     assert environment["extras"] == {"mpi": "openmpi"}

@@ -12,7 +12,7 @@ import shutil
 import socket
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from pprint import pformat
 from shutil import copy2, copymode
@@ -45,32 +45,18 @@ _SECONDS: Final = 20
 
 
 @dataclass(frozen=True)
-class Partition:
-    """A partition of the scheduler: its name there, and the cores of its nodes if known."""
-
-    name: str
-    cores: int | None = None
-
-
-@dataclass(frozen=True)
-class FoundFileSystem:
-    """A mounted file system: its name in results, its type, and where this user can write."""
-
-    name: str
-    path: str
-    kind: str
-    mounted_as: str
-
-
-@dataclass(frozen=True)
 class Machine:
-    """What was found on a machine; None or empty where nothing was."""
+    """What was found on a machine; None or empty where nothing was.
+
+    `partitions` are those of the scheduler, with the cores of their nodes if known. `file_systems`
+    are entries of contract 4 by name.
+    """
 
     host: str
     scheduler: str | None = None
     launcher: str = "mpirun"
-    partitions: tuple[Partition, ...] = ()
-    file_systems: tuple[FoundFileSystem, ...] = ()
+    partitions: Mapping[str, int | None] = field(default_factory=dict)
+    file_systems: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     mpi: str | None = None
     modules: tuple[str, ...] = ()
     account: str | None = None
@@ -106,11 +92,10 @@ def _output_of(*command: str) -> str:
     return done.stdout if done and not done.returncode else ""
 
 
-def partitions_of(sinfo: str) -> tuple[Partition, ...]:
-    """Return the partitions in the output of `sinfo -h -o "%R %c"`."""
+def partitions_of(sinfo: str) -> dict[str, int | None]:
+    """Return the partitions in the output of `sinfo -h -o "%R %c"`, with their cores if known."""
     lines = re.finditer(r"^ *(\S+)(?: +(\d+))?", sinfo, re.MULTILINE)
-    found = {each[1]: Partition(each[1], int(each[2]) if each[2] else None) for each in lines}
-    return tuple(found.values())
+    return {each[1]: int(each[2]) if each[2] else None for each in lines}
 
 
 def account_of(sacctmgr: str) -> str | None:
@@ -128,18 +113,28 @@ def mpi_of(version: str) -> str | None:
 
 def file_systems_of(
     mounted: Iterable[tuple[str, str]], environment: Mapping[str, str]
-) -> tuple[FoundFileSystem, ...]:
-    """Return the shared file systems among `mounted`, pairs of mount point and type."""
-    found: dict[str, FoundFileSystem] = {}
+) -> dict[str, dict[str, Any]]:
+    """Return the shared file systems among `mounted`, pairs of mount point and type.
+
+    Their paths are where the user can write.
+    """
+    found: dict[str, dict[str, Any]] = {}
     for point, kind in ((Path(point), kind) for point, kind in mounted if kind in _PARALLEL):
         plain = re.sub(r"[^a-z0-9]+", "-", point.name.lower()).strip("-") or "root"
         name, number = plain, 1
         while name in found:
             number += 1
             name = f"{plain}-{number}"
-        path = _writable(point, environment.get("USER"))
-        found[name] = FoundFileSystem(name, path, _PARALLEL[kind], kind)
-    return tuple(found.values())
+        found[name] = _nonempty(
+            path=_writable(point, environment.get("USER")),
+            type=_PARALLEL[kind],
+            medium="hdd",
+            # where users choose them; -1 means all targets
+            stripe_counts=[1, -1] if kind in _STRIPED else None,
+            mounted_as=kind if _PARALLEL[kind] == "posix" else None,
+            min_free_gib=1024,
+        )
+    return found
 
 
 def _writable(point: Path, user: str | None) -> str:
@@ -160,7 +155,7 @@ def site_of_machine(name: str, found: Machine) -> tuple[dict[str, Any], list[dic
         "name": name,
         "hostnames": [f"^{re.escape(found.host)}"],
         "modules_system": "nomod",
-        "partitions": [_partition(each, found) for each in found.partitions or (Partition(EDIT),)],
+        "partitions": [_partition(found, *e) for e in (found.partitions or {EDIT: None}).items()],
     }
     return system, [environment]
 
@@ -169,36 +164,22 @@ def _nonempty(**entries: object) -> dict[str, Any]:
     return {name: value for name, value in entries.items() if value}
 
 
-def _partition(partition: Partition, found: Machine) -> dict[str, Any]:
-    cores = partition.cores or EDIT
+def _partition(found: Machine, name: str, cores: int | None) -> dict[str, Any]:
     is_slurm = found.scheduler in {"slurm", "squeue"}
     has_accounts = found.scheduler not in {None, "squeue"}  # squeue: Slurm without accounting
-    file_systems = {
-        each.name: _nonempty(
-            path=each.path,
-            type=each.kind,
-            medium="hdd",
-            # where users choose them; -1 means all targets
-            stripe_counts=[1, -1] if each.kind in _STRIPED else None,
-            mounted_as=each.mounted_as if each.kind == "posix" else None,
-            min_free_gib=1024,
-        )
-        for each in found.file_systems
-    }
+    scale = {"nodes": 2, "tasks_per_node": cores or EDIT, "mib_per_task": 64, "repeats": 3}
     return {
-        "name": re.sub(r"^(?![A-Za-z_])", "_", re.sub(r"[^A-Za-z0-9_-]", "-", partition.name)),
+        "name": re.sub(r"^(?![A-Za-z_])", "_", re.sub(r"[^A-Za-z0-9_-]", "-", name)),
         "scheduler": found.scheduler or "local",
         "launcher": found.launcher,
-        "access": [f"--partition={partition.name}"] if is_slurm else [],
+        "access": [f"--partition={name}"] if is_slurm else [],
         **({"sched_options": {"use_nodes_option": True}} if is_slurm else {}),
         "environs": ["mpi"],
         "max_jobs": 1,
         "features": ["io"],
         "extras": {
-            "filesystems": file_systems,
-            "scales": {
-                "standard": {"nodes": 2, "tasks_per_node": cores, "mib_per_task": 64, "repeats": 3}
-            },
+            "filesystems": found.file_systems,
+            "scales": {"standard": scale},
             "schedule": {"daily": "1d"},
             **({"account": found.account or EDIT} if has_accounts else {}),
         },
