@@ -115,7 +115,9 @@ from iobands.model.session import (
     LastSession,
     Leftover,
     RunReports,
+    Section,
     SessionError,
+    SiteFile,
     overdue,
     worst,
 )
