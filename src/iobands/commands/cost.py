@@ -49,7 +49,12 @@ def cost(
         raise cli.failure(f"no measuring check with the tag {tag} runs on this system")
     read = cli.site_files(found / "config" / "systems")
     places = sorted({each.partition for each in costs})
-    capacity_of = measure.capacities(places, read)
+    capacity_of = {
+        file_system: entry["capacity_tib"]
+        for system, name in (each.split(":") for each in places)
+        for file_system, entry in read(system).partitions[name]["filesystems"].items()
+        if "capacity_tib" in entry
+    }
     by_file_system = defaultdict(list)
     for each in costs:
         by_file_system[each.file_system].append(each)

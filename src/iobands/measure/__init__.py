@@ -12,7 +12,6 @@ from iobands.measure.plan import (
     Cost,
     Limits,
     Plan,
-    capacities,
     costs_of,
     inputs_of,
     limits_of,

@@ -289,16 +289,6 @@ def over_budget(at: Workplace, selection: Selection) -> tuple[list[Cost], set[st
     return cut, {cost.name for cost in {*costs} - {*cut}}
 
 
-def capacities(partitions: Iterable[str], read_site_file: ReadSiteFile) -> dict[str, float]:
-    """Return the declared capacities of the file systems of these partitions, in TiB."""
-    return {
-        file_system: entry["capacity_tib"]
-        for system, name in (each.split(":") for each in sorted(partitions))
-        for file_system, entry in read_site_file(system).partitions[name]["filesystems"].items()
-        if "capacity_tib" in entry
-    }
-
-
 def reserve(
     perflogs: Path, costs: Sequence[Cost], budgets: Mapping[str, Mapping[str, float]], day: date
 ) -> list[Cost]:
