@@ -115,7 +115,7 @@ class Stage:
 
         It does not in maintenance, if an earlier run asked for it, or if it was manual and aborted.
         """
-        spans = self.known.maintenance[run.system].of(run.fields.get("file_system"))
+        spans = self.known.maintenance[run.system](run.fields.get("file_system"))
         stopped = run.purpose == MANUAL and run.result == "abort"
         return not stopped and run.purpose not in ASKED and run.when not in spans
 
@@ -132,9 +132,9 @@ class Stage:
         routine = rows.filter(~pl.col("purpose").is_in(ASKED))
         began = max(began, routine.select(pl.col(TIME).max()).item() or LONG_AGO)
         missed = []
-        for system, spans in self.known.maintenance.items():
+        for system, spans_of in self.known.maintenance.items():
             mine = [each for key, each in self.measured.items() if key.system == system]
-            missed.append(missing_runs.missed_schedule(began, mine, spans.of(None), now))
+            missed.append(missing_runs.missed_schedule(began, mine, spans_of(None), now))
         return min(filter(None, missed), default=None)
 
 
@@ -151,7 +151,7 @@ def spans_of_peers(
     Runs do not count in maintenance, before the epoch, before a peer had the level that a person
     called normal, and while a peer was slow for a cause that a person resolved.
     """
-    every = known.maintenance[system].of(where if kind == TARGET else None).every
+    every = known.maintenance[system](where if kind == TARGET else None).every
     just_before = timedelta(microseconds=1)
     if begin := known.bands[system].compares_since(known.now):
         every = (*every, Span(LONG_AGO, begin - just_before, "before the epoch"))
@@ -197,7 +197,7 @@ def judged_series(
     found = {}
     for key in stage.keys:
         history = known.histories.get(key, NOTHING)
-        spans = known.maintenance[key.system].of(key.file_system)
+        spans = known.maintenance[key.system](key.file_system)
         bands = bands_after(known.bands[key.system], stage.standing[key]).leaving_out(spans)
         # reports first: of two runs at the same time max() takes the first, with more details
         missing = [

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
-from functools import lru_cache, partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Final, TypeVar
 
@@ -35,6 +35,8 @@ from iobands.source.samples import KEY, Samples
 
 #: How far the clock that dated a sample may be ahead of ours.
 AHEAD: Final = timedelta(days=1)
+#: Returns the maintenances of a file system of one system.
+Maintenance = Callable[[object], Spans]
 
 _T = TypeVar("_T")
 _U = TypeVar("_U")
@@ -202,29 +204,13 @@ def _with_begun(
     return found, maintenance_of(found, now)
 
 
-@dataclass(frozen=True, eq=False)
-class Maintenance:
-    """The maintenances of one system that began by now, each with its window."""
-
-    spans: tuple[tuple[Span, Window], ...] = ()
-
-    def of(self, file_system: object) -> Spans:
-        """Return the maintenances of a file system."""
-        return _spans_of(self, file_system)
-
-
-@lru_cache(256)  # called for each series
-def _spans_of(maintenance: Maintenance, file_system: object) -> Spans:
-    return Spans(tuple(span for span, window in maintenance.spans if window.is_of(file_system)))
-
-
 def maintenance_of(bands: Bands, now: datetime) -> Maintenance:
     """Return the maintenances that a bands file declares and that began by `now`.
 
     Raises:
         FileError: a `repeat` is not a rule.
     """
-    found = []
+    found: list[tuple[Span, Window]] = []
     for window in bands.maintenance:
         try:
             spans = window.spans(now)
@@ -237,4 +223,9 @@ def maintenance_of(bands: Bands, now: datetime) -> Maintenance:
                 f"{window.repeat!r}: {error}; write a rule such as "
                 "FREQ=MONTHLY;BYDAY=1WE;UNTIL=20271231T230000Z"
             ) from error
-    return Maintenance(tuple(found))
+
+    @cache  # called for each series
+    def of(file_system: object) -> Spans:
+        return Spans(tuple(span for span, window in found if window.is_of(file_system)))
+
+    return of
