@@ -54,7 +54,7 @@ def _value(kind: Any, said: Any) -> Any:  # noqa: ANN401
     if plain is UnionType:  # with None
         return None if said is None else _value(inner[0], said)
     if isinstance(said, dict) and plain not in (tuple, *_PLAIN):
-        if plain is Mapping:
+        if plain in (Mapping, dict):
             return {_value(inner[0], key): _value(inner[1], each) for key, each in said.items()}
         fields = _types_of(kind).items()
         return kind(**{name: _value(type_, said[name]) for name, type_ in fields if name in said})

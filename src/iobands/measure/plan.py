@@ -11,8 +11,9 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, replace
 from datetime import date, datetime, timedelta, timezone
+from itertools import chain
 from math import inf
 from pathlib import Path
 from typing import Any, Final
@@ -236,18 +237,6 @@ class Cost:
     node_hours: float
 
 
-@dataclass(frozen=True)
-class _Reserved:
-    """The GiB and node hours reserved on a day, by partition."""
-
-    day: str
-    spent: Mapping[str, tuple[float, float]] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        if any(each < 0 for pair in self.spent.values() for each in pair):
-            raise ValueError("not a cost")
-
-
 def costs_of(described: Iterable[Mapping[str, Any]]) -> list[Cost]:
     """Return the costs of checks as `reframe --describe` lists them; the preflight has none."""
     found = []
@@ -297,12 +286,13 @@ def reserve(
     The keys of `budgets` are `system:partition`. Smoke checks come first, then daily ones. Raises
     OSError if the reservation cannot be recorded.
     """
-    path, today, cut = perflogs / BUDGET_NAME, _Reserved(day.isoformat()), []
-    try:
-        found = decoded(_Reserved, read_object(path))
-    except (OSError, Unusable):
-        found = today
-    spent = {**(found if found.day == today.day else today).spent}
+    path, today, cut = perflogs / BUDGET_NAME, day.isoformat(), []
+    spent: dict[str, tuple[float, float]] = {}  # by partition
+    with suppress(OSError, Unusable):
+        said = read_object(path)
+        found = decoded(dict[str, tuple[float, float]], said.get("spent"))
+        if said.get("day") == today and min(chain(*found.values()), default=0) >= 0:
+            spent = found
     for cost in sorted(costs, key=lambda each: each.priority):
         if (budget := budgets.get(cost.partition)) is None:
             continue
@@ -313,5 +303,5 @@ def reserve(
             spent[cost.partition] = total
         else:
             cut.append(cost)
-    write_document(path, {"day": today.day, "spent": spent})
+    write_document(path, {"day": today, "spent": spent})
     return cut
