@@ -12,7 +12,7 @@ from iobands.model.documents import (
     figure,
     from_unix,
     interval_of,
-    leave_out,
+    is_newer,
     load_schema,
     one_of,
     parse_time,

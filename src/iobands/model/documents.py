@@ -99,7 +99,7 @@ class Document:
         keys are removed, then each entry of the lists in `parts` that still breaks `schema`. The
         result has no line numbers.
         """
-        if not _is_newer(self.value, newest):
+        if not is_newer(self.value, newest):
             return self, []
         why = f"is of schema {self.value['schema']}, which is newer than {newest}; it is left out"
         known, left = replace(self, value=deepcopy(self.value), root=None), []
@@ -150,24 +150,11 @@ class Document:
         return words
 
 
-def leave_out(said: dict[str, Any], newest: int, known: Collection[str]) -> str:
-    """Remove the fields of `said` that are not `known`, if its `schema` is above `newest`.
-
-    `schema` becomes `newest`. Return a sentence that names the removed fields, or "".
-    """
-    if not _is_newer(said, newest):
-        return ""
-    schema, said["schema"] = said["schema"], newest
-    left = sorted(said.keys() - set(known))
-    for name in left:
-        del said[name]
-    return f"schema {schema} is newer than {newest}; left out: {str(left)[1:-1]}" if left else ""
-
-
 _MOST_VERSIONS: Final = 100  # a larger `schema` is a mistake, not a newer version
 
 
-def _is_newer(value: object, newest: int) -> bool:
+def is_newer(value: object, newest: int) -> bool:
+    """Whether a document says that it is of a later version than `newest`."""
     schema = value.get("schema") if isinstance(value, dict) else None
     return type(schema) is int and newest < schema < _MOST_VERSIONS
 

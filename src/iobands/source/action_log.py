@@ -24,7 +24,7 @@ from iobands.model import (
     SeriesKey,
     Unusable,
     held,
-    leave_out,
+    is_newer,
     naming,
     parse_time,
     path_part,
@@ -142,11 +142,15 @@ class LogForm(Generic[_Item]):
             raise Unusable(f"{_NOT_JSON}: {error}") from None
         if not isinstance(said, dict):
             raise Unusable("not an object")
-        known = {"schema", self.kind, *(each.name for each in fields(self.item))} - {"kind"}
-        left = leave_out(said, self.schema, known)
-        if (schema := said.pop("schema", None)) not in range(1, self.schema + 1) or schema is True:
+        known = {self.kind, *(each.name for each in fields(self.item))} - {"kind"}
+        newer, schema, left = is_newer(said, self.schema), said.pop("schema", None), ""
+        unknown = sorted(said.keys() - known)
+        if newer and unknown:
+            left = f"schema {schema} is newer than {self.schema}; left out: {str(unknown)[1:-1]}"
+            said = {name: value for name, value in said.items() if name in known}
+        elif not newer and (schema not in range(1, self.schema + 1) or schema is True):
             raise Unusable(f"schema is {schema!r}, not a number from 1")
-        if unknown := sorted(said.keys() - known):
+        elif unknown:
             raise Unusable(f"unknown field {unknown[0]!r}")
         kind = _read(self.kind, said.pop(self.kind, None), _one_of(*self.needs))
         if missing := [name for name in self.needs[kind] if not said.get(name)]:
