@@ -9,7 +9,7 @@ import math
 from collections.abc import Iterator, Mapping
 from datetime import datetime, timedelta, timezone
 from functools import partial
-from itertools import groupby, product
+from itertools import product
 from pathlib import Path
 from typing import Final, NamedTuple
 from zlib import crc32
@@ -249,7 +249,7 @@ def _speeds(
     found = {"node_speeds": _text(check, dict.fromkeys(nodes, 1.0), draw)}
     full = _targets(place, ago)
     if check.stripe_count != 1:
-        return found | {"targets": _spans(dict.fromkeys(full, _FILES))}
+        return found | {"targets": _placed(dict.fromkeys(full, _FILES))}
     files = _files(full)
     speeds = {str(number): 1.0 for number in files}
     if place == "fast" and ago < _SLOW:
@@ -257,18 +257,12 @@ def _speeds(
     for number, own in files.items():
         if sum(own / _ALIKE <= each <= own * _ALIKE for each in files.values()) == 1:
             speeds[str(number)] = np.nan  # no other target to compare it with
-    return found | {"targets": _spans(files), "target_bandwidths": _text(check, speeds, draw)}
+    return found | {"targets": _placed(files), "target_bandwidths": _text(check, speeds, draw)}
 
 
-def _spans(files: Mapping[int, int]) -> str:
-    """Return how many files lie on each target; equal neighbours are written as one range."""
-    spans = []
-    equal = groupby(enumerate(files.items()), key=lambda each: (each[1][0] - each[0], each[1][1]))
-    for (_, count), group in equal:
-        numbers = [number for _, (number, _) in group]
-        span = f"{numbers[0]}-{numbers[-1]}" if len(numbers) > 1 else f"{numbers[0]}"
-        spans.append(f"{span}:{count}")
-    return ",".join(spans)
+def _placed(files: Mapping[int, int]) -> str:
+    """Return how many files lie on each target."""
+    return ",".join(f"{number}:{count}" for number, count in files.items())
 
 
 def _text(check: _Check, speeds: Mapping[str, float], draw: np.random.Generator) -> str:
