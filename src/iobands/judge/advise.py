@@ -54,7 +54,7 @@ from iobands.snapshot import (
     paired_ratio,
     value_of,
 )
-from iobands.source.site_file import SiteFile, commands, read_site_file, recommends
+from iobands.source.site_file import SiteFile, commands, read_site_file
 
 #: The case that sweeps the stripe count, for several sizes of a file.
 SWEEP: Final = "bulk-lustre-stripe-counts"
@@ -288,7 +288,7 @@ def published(
     If it recommends none, the best settings of each pattern: for writing if that is measured.
     """
     usable = [each for each in series if _is_usable(each)]
-    chosen = [each for each in usable if recommends(site_file, each.key)]
+    chosen = [each for each in usable if site_file.recommends(each.key)]
     is_asked = bool(chosen)
     if not is_asked:
         best = _best(usable, advised)

@@ -22,7 +22,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from iobands.measure.run_reports import SILENT, load_report, report_files
 from iobands.model import (
@@ -34,7 +34,6 @@ from iobands.model import (
     SESSION_ENV,
     FileError,
     SessionError,
-    SiteFile,
     Unusable,
 )
 
@@ -87,8 +86,20 @@ class NothingSelectedError(SessionError):
     """The arguments of ReFrame select no check: nothing was measured, and nothing has failed."""
 
 
+class DeclaredPartitions(Protocol):
+    """The entries of a site file that a session needs."""
+
+    @property
+    def partitions(self) -> Mapping[str, Mapping[str, Any]]:
+        """The `extras` of each partition, by its name."""
+
+    @property
+    def hostnames(self) -> Sequence[str]:
+        """Patterns of the machines on which ReFrame takes this system."""
+
+
 #: Reads the site file of a system; raises FileError.
-ReadSiteFile = Callable[[str], SiteFile]
+ReadSiteFile = Callable[[str], DeclaredPartitions]
 
 
 @dataclass(frozen=True)
@@ -108,7 +119,7 @@ class Workplace:
         """The directory of the perflogs."""
         return self.root / "perflogs"
 
-    def systems(self) -> Iterator[tuple[str, SiteFile]]:
+    def systems(self) -> Iterator[tuple[str, DeclaredPartitions]]:
         """Yield each system and its site file; skip unreadable ones, which ReFrame reports."""
         for path in (self.root / "config" / "systems").glob("[!._]*.py"):
             with suppress(FileError):

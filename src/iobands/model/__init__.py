@@ -115,9 +115,7 @@ from iobands.model.session import (
     LastSession,
     Leftover,
     RunReports,
-    Section,
     SessionError,
-    SiteFile,
     overdue,
     worst,
 )

@@ -1,12 +1,12 @@
-"""Sessions: the site file, checks, how they ended, left-overs, what to repeat; exit statuses."""
+"""Sessions: their checks, how they ended, left-overs and what is measured again; exit statuses."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from iobands.model.fields import SCHEDULED
 from iobands.model.files import Rejected
@@ -116,23 +116,6 @@ class Ask:
     def is_due(self, now: datetime) -> bool:
         """Whether it is time to measure it."""
         return self.due is not None and self.due <= now and (not self.until or self.until > now)
-
-
-#: An entry of a site file that has entries itself.
-Section = Mapping[str, Any]
-
-
-@dataclass(frozen=True)
-class SiteFile:
-    """The extras of partitions, the environments and the paths of file systems, each by name.
-
-    `hostnames` are patterns for the hosts on which ReFrame uses the file.
-    """
-
-    partitions: Mapping[str, Section] = field(default_factory=dict)
-    environments: Mapping[str, Section] = field(default_factory=dict)
-    paths: Mapping[str, str] = field(default_factory=dict)
-    hostnames: Sequence[str] = ()
 
 
 #: Exit statuses of a monitoring plug-in.

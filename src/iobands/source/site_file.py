@@ -5,15 +5,40 @@ from __future__ import annotations
 import re
 import runpy
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from iobands.model import FileError, Section, SeriesKey, SiteFile, mistake_in, path_part
+from iobands.model import FileError, SeriesKey, mistake_in, path_part
 
 #: The directory that published commands stripe.
 _DIRECTORY: Final = "results"
 _HINTS_FILE: Final = "romio-hints"
+
+Section = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class SiteFile:
+    """The extras of partitions, the environments and the paths of file systems, each by name.
+
+    `hostnames` are patterns for the hosts on which ReFrame uses the file.
+    """
+
+    partitions: Mapping[str, Section] = field(default_factory=dict)
+    environments: Mapping[str, Section] = field(default_factory=dict)
+    paths: Mapping[str, str] = field(default_factory=dict)
+    hostnames: Sequence[str] = ()
+
+    def recommends(self, key: SeriesKey) -> bool:
+        """Return whether an entry of `recommended` selects the series."""
+        extras = self.partitions.get(key.partition, {})
+        return any(
+            _selects(entry, key, extras)
+            for entry in extras.get("recommended", ())
+            if "case" not in entry
+        )
 
 
 def read_site_file(directory: Path, system: str) -> SiteFile:
@@ -45,13 +70,6 @@ def read_site_file(directory: Path, system: str) -> SiteFile:
         raise FileError(f"{path}: {mistake}") from error
     except (Exception, SystemExit) as error:
         raise FileError(mistake_in(path, error)) from error
-
-
-def recommends(site_file: SiteFile, key: SeriesKey) -> bool:
-    """Return whether an entry of `recommended` selects the series."""
-    extras = site_file.partitions.get(key.partition, {})
-    wanted = (entry for entry in extras.get("recommended", ()) if "case" not in entry)
-    return any(_selects(entry, key, extras) for entry in wanted)
 
 
 def commands(site_file: SiteFile, key: SeriesKey, newest: Mapping[str, Any]) -> list[str]:
