@@ -117,7 +117,7 @@ def follow(  # noqa: PLR0913 (each is a fact of its own)
     """Return the chart of a series.
 
     Args:
-        values: positive values in the order of time, one a job, of shape (runs,).
+        values: positive finite values in the order of time, one a job, of shape (runs,).
         band: published quartiles in the unit of the series, and a maximum if there is one.
         history: earlier healthy values in the order of time: a baseline from the first run on.
             The newest `LARGEST_BASELINE` are used.
@@ -128,29 +128,13 @@ def follow(  # noqa: PLR0913 (each is a fact of its own)
             replaces `threshold` and `prior` from its first run on.
         spacing: when the runs were made; a run a day unless given.
         settled: the settled state of a chart of the first of these runs, with equal arguments.
-
-    Raises:
-        ValueError: one of them is not a positive finite number.
     """
-    logarithms = logarithms_of(values)
-    baseline = Baseline(logarithms_of(history)[-LARGEST_BASELINE:], band, prior.correlation)
+    logarithms, earlier = (np.log(np.asarray(each, dtype=float)) for each in (values, history))
+    baseline = Baseline(earlier[-LARGEST_BASELINE:], band, prior.correlation)
     known = (Month(0, threshold, prior), *months)
     runs = len(logarithms)
     spacing = spacing or Spacing(DAY * np.arange(runs, dtype=float), np.zeros(runs, bool))
     return _Detector(logarithms, spacing, baseline, known, least, settled).chart()
-
-
-def logarithms_of(values: ArrayLike) -> Array:
-    """Return the logarithms of `values`, of shape (n,).
-
-    Raises:
-        ValueError: one of them is not a positive finite number.
-    """
-    numbers = np.asarray(values, dtype=float)
-    wrong = np.flatnonzero(~(np.isfinite(numbers) & (numbers > 0)))
-    if wrong.size:
-        raise ValueError(f"value {wrong[0]} is {numbers[wrong[0]]}: not a positive finite number")
-    return np.log(numbers)
 
 
 # The rows of the evidence.
