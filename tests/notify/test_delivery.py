@@ -307,7 +307,7 @@ def test_a_name_with_a_line_break_is_no_header_of_a_mail(mails: Mails) -> None:
     # nor does it hold up the mails after it
     broken = replace(HOSTILE, title="began: x\nBcc: all@b.example", system="a\u2028b")
     for message in (broken, HOSTILE):
-        assert attempt(partial(send, channel("mail", **options), message)) == ""
+        assert attempt(partial(send, channel("mail", **options), message)) == ("", True)
     first, second = mails.taken
     assert first["Subject"] == "iobands a?b: began: x?Bcc: all@b.example"
     assert (first["Bcc"], first["X-Iobands-System"]) == (None, "a?b")
@@ -316,7 +316,9 @@ def test_a_name_with_a_line_break_is_no_header_of_a_mail(mails: Mails) -> None:
 
 def test_what_a_server_says_upsets_no_terminal_and_shows_no_secret(web: Web) -> None:
     web.answer = lambda _: (403, f"\x1b[2J{SECRET}\n{'x' * 9000}".encode())
-    said = attempt(lambda: send(channel("webhook", url=web.url, token={"env": "TOKEN"}), MESSAGE))
+    said, _ = attempt(
+        lambda: send(channel("webhook", url=web.url, token={"env": "TOKEN"}), MESSAGE)
+    )
     assert said.isprintable()
     assert "HTTP status 403: ?[2J…" in said
     assert len(said) < 1000
@@ -326,7 +328,8 @@ def test_a_server_that_never_ends_its_answer(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(deliver, "_SECONDS", 0.2)
     goes_on = threading.Event()
     try:
-        assert attempt(lambda: goes_on.wait() and None) == "did not end within 0.2 s"
+        late = ("did not end within 0.2 s", False)
+        assert attempt(lambda: goes_on.wait() and None) == late
     finally:
         goes_on.set()
 
@@ -359,7 +362,7 @@ def test_the_status_of_an_answer_says_whether_a_message_was_accepted(
         thread = threading.Thread(target=serve)
         thread.start()
         url = f"http://127.0.0.1:{server.getsockname()[1]}/hook"
-        said = attempt(lambda: send(channel("webhook", url=url), MESSAGE))
+        said, _ = attempt(lambda: send(channel("webhook", url=url), MESSAGE))
         thread.join()
     assert (said == "") is is_sent
 
@@ -522,7 +525,7 @@ def test_an_answer_of_a_mail_server_without_end_fills_no_memory() -> None:
     options = {"server": "127.0.0.1", "port": listener.getsockname()[1]}
     mail = channel("mail", **options, **{"from": "a@b.example", "to": ["c@d.example"]})
     too_long = "the server's answer is too long; is it a mail server?"
-    assert attempt(partial(send, mail, MESSAGE)) == too_long
+    assert attempt(partial(send, mail, MESSAGE)) == (too_long, False)
     talker.join()
     listener.close()
 

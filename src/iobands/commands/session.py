@@ -272,7 +272,7 @@ def _ping(people: Settings | None, step: str, text: str = "") -> int:
     """Send a ping that a session is at `step`, if the settings ask for it; return the status."""
     if not people or not people.ping:
         return OK
-    error = deliver.attempt(partial(deliver.ping, people.ping, step, text))
+    error, _ = deliver.attempt(partial(deliver.ping, people.ping, step, text))
     return cli.problems([f"no ping: {error}"] if error else [])
 
 
@@ -281,7 +281,7 @@ def _send(site: Snapshot, settings: Settings, options: cli.SiteOptions) -> int:
     problems = [*_tell(site, settings, _outbox(options))]
     for each in settings.monitors:
         said = partial(deliver.report, each, site.exit_status, summary(site), performance(site))
-        if error := deliver.attempt(said):
+        if error := deliver.attempt(said)[0]:
             problems.append(f"not sent: {each.name}: {error}")
     return cli.problems(problems)
 

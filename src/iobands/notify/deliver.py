@@ -69,7 +69,7 @@ def test(settings: Settings, now: datetime) -> Iterator[tuple[str, str]]:
     cause, title = uuid.uuid4().hex, "test: messages arrive"
     message = Message(f"{cause}-0", cause, "test", "test", title, text, now.isoformat())
     for channel in settings.channels:
-        yield channel.name, attempt(partial(send, channel, message))
+        yield channel.name, attempt(partial(send, channel, message))[0]
 
 
 def deliver(outbox: Outbox, entries: Sequence[Delivery], settings: Settings) -> Iterator[Delivery]:
@@ -87,45 +87,35 @@ def deliver(outbox: Outbox, entries: Sequence[Delivery], settings: Settings) -> 
             continue
         tried = replace(entry, attempts=entry.attempts + 1, error="")
         outbox.write(tried)
-        reached: list[str] = []
+        is_sent = False
         if channel := known.get(entry.channel):
-            error = attempt(partial(_send_once, channel, entry.message, reached))
+            error, is_sent = attempt(partial(send, channel, entry.message))
         else:
             error = f"config/notify.yaml no longer has the channel {entry.channel}"
             waiting = outbox.directory / f"*.{entry.channel}.json"
             error = f"{error}; put it back, or remove {waiting}"
-        if not reached:
+        if not is_sent:
             topics.add(entry.message.cause)
-        sent = datetime.now(timezone.utc).isoformat() if reached else None
+        sent = datetime.now(timezone.utc).isoformat() if is_sent else None
         tried = replace(tried, error=error, sent=sent)
         outbox.write(tried)
         yield tried
 
 
-def _send_once(channel: Channel, message: Message, reached: list[str]) -> None:
-    """Send a message, and add its channel to `reached` if it must not be sent again."""
-    try:
-        send(channel, message)
-    except PartlySentError:
-        reached.append(channel.name)
-        raise
-    reached.append(channel.name)
-
-
-def attempt(act: Callable[[], None]) -> str:
-    """Call `act`, which talks to a server, and return why it failed, or "".
+def attempt(act: Callable[[], None]) -> tuple[str, bool]:
+    """Call `act`, which talks to a server; return why it failed, or "", and if anybody was reached.
 
     An exception or a timeout counts as an error of this server alone. The text has no secrets and
     no control characters.
     """
-    said = ""
+    said, is_sent = "", True
     try:
         in_time(_SECONDS, act, SendError(f"did not end within {_SECONDS} s"))
     except SendError as error:
-        said = str(error)
+        said, is_sent = str(error), isinstance(error, PartlySentError)
     except Exception as error:
-        said = f"{type(error).__name__}: {error}"
-    return printable(" ".join(scrubbed(said).split()))[:_MOST]
+        said, is_sent = f"{type(error).__name__}: {error}", False
+    return printable(" ".join(scrubbed(said).split()))[:_MOST], is_sent
 
 
 def send(channel: Channel, message: Message) -> None:
