@@ -188,9 +188,6 @@ def _judgement(document: Document, steps: Steps, epoch: Mapping[str, Any]) -> Ju
             problem = f"is {low:g}, above {high_name} {high:g}; put them in order"
             raise document.error([*steps, low_name], problem)
     figures.setdefault("floor", log_fence(figures["lower_quartile"], figures["upper_quartile"]))
-    if figures["floor"] <= 0:
-        problem = "is too small to compute from these quartiles; give one"
-        raise document.error([*steps, "floor"], problem)
     intervals = {
         name: (float(a), float(b)) for name, (a, b) in (band.get("intervals") or {}).items()
     }
