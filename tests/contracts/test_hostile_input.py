@@ -236,7 +236,7 @@ def test_messages_that_wait(root, data):
     outbox = Outbox(root / "outbox")
     outbox.directory.mkdir(exist_ok=True)
     path = outbox.directory / "c1-0.team.json"
-    outbox.write(Delivery(path, "team", MESSAGE, attempts=1, error="", sent=WHEN))
+    outbox.write(Delivery(path, "team", MESSAGE, attempts=1, error="", sent=NOW))
     path.write_bytes(data.draw(either(path.read_bytes())))
     found, problems = outbox.entries()
     assert len(found) + len(problems) == 1

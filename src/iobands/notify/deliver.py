@@ -96,7 +96,7 @@ def deliver(outbox: Outbox, entries: Sequence[Delivery], settings: Settings) -> 
             error = f"{error}; put it back, or remove {waiting}"
         if not is_sent:
             topics.add(entry.message.cause)
-        sent = datetime.now(timezone.utc).isoformat() if is_sent else None
+        sent = datetime.now(timezone.utc) if is_sent else None
         tried = replace(tried, error=error, sent=sent)
         outbox.write(tried)
         yield tried

@@ -150,20 +150,11 @@ ENDED: Final = "recovered"
 #: A text that can be part of a file's name.
 _Name = Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9_-]+\Z")]
 _Count = Annotated[int, msgspec.Meta(ge=0)]
+_Time = Annotated[datetime, msgspec.Meta(tz=True)]
 _Known = Annotated[str, msgspec.Meta(pattern=rf"^({'|'.join(each.value for each in Severity)})\Z")]
 
 
-class _Written(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """An object in a file of the outbox."""
-
-    def __post_init__(self) -> None:
-        """Refuse an invalid time."""
-        for name in ("began", "when", "sent"):
-            if isinstance(value := getattr(self, name, None), str | datetime):
-                parse_time(value)
-
-
-class Topic(_Written, frozen=True):
+class Topic(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What messages are about: one alert, or several that belong together.
 
     It is recognised by its `members`, series or other subjects, as the name of an alert changes.
@@ -179,7 +170,7 @@ class Topic(_Written, frozen=True):
     severity: _Known
     members: tuple[str, ...]
     number: _Count
-    began: datetime
+    began: _Time
     low: float | None = None
     high: float | None = None
     sent: bool = True
@@ -196,7 +187,7 @@ class Topic(_Written, frozen=True):
     severities: tuple[_Known, ...] = ()
 
 
-class Message(_Written, frozen=True):
+class Message(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What is sent about an event, the same in every channel; contract 9 defines the fields.
 
     `id` identifies the event, so that a receiver can recognise a repetition, and `cause` its
@@ -221,8 +212,12 @@ class Message(_Written, frozen=True):
     ratio: float | None = None
     series: tuple[str, ...] = ()
 
+    def __post_init__(self) -> None:
+        """Refuse an invalid time."""
+        parse_time(self.when)
 
-class Delivery(_Written, frozen=True):
+
+class Delivery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A message for a channel, in a file; `sent` is the time of sending, None before."""
 
     path: Path
@@ -230,7 +225,7 @@ class Delivery(_Written, frozen=True):
     message: Message
     attempts: _Count
     error: str
-    sent: str | None
+    sent: _Time | None
     schema: Literal[1] = 1
 
 
@@ -243,7 +238,7 @@ class OutboxState(msgspec.Struct, frozen=True):
     causes: tuple[Topic, ...]
     pending: tuple[tuple[Message, tuple[_Name, ...]], ...]
     schema: int = 1
-    judged: datetime | None = None
+    judged: _Time | None = None
 
 
 _STATE: Final = "causes.json"
@@ -328,5 +323,5 @@ class Outbox:
     def prune(self, entries: Sequence[Delivery], now: datetime) -> None:
         """Remove messages that were sent long ago."""
         for entry in entries:
-            if entry.sent and abs(now - parse_time(entry.sent)) > _KEPT:
+            if entry.sent and abs(now - entry.sent) > _KEPT:
                 entry.path.unlink(missing_ok=True)
