@@ -176,7 +176,6 @@ def new_of(series: list[Measured]) -> Prior:
 
 def test_what_is_new_in_each_run_is_learned_from_runs_close_together():
     assert Prior().new == 0.4
-    assert new_of(pairs_of(0.8, 0)).new == 0.4
     # the slope shrinks to 0.6, which counts like 50 pairs, and outliers are clipped to 2.5; the
     # level does not contribute, as days do not correlate
     for number, second in ((1, 0.8), (50, 0.8), (5000, 0.8), (50, 0.1), (50, 3.0)):

@@ -229,10 +229,6 @@ def test_what_was_said_of_a_group_is_never_unsaid(seed: int, shared: float):
         said |= now
 
 
-def test_groups_of_nothing():
-    assert group_changes(members(np.full((5, 2), np.nan)), MONTHS) == ()
-
-
 def test_equal_values_raise_nothing():
     assert change_in(np.full((200, 5), 3.0)) is None
 

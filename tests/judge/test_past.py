@@ -37,7 +37,6 @@ def test_what_is_learned_is_learned_at_the_beginning_of_each_month():
         "2026-02-01T00",
         "2026-03-01T00",
     ]
-    assert len(months_of([])) == 0
 
 
 def daily(values: np.ndarray) -> Measured:

@@ -205,12 +205,7 @@ def group_changes(
     `months` gives the threshold from its first session on, a place among all sessions; from there
     on, the correlations learned before that session hold as well.
     """
-    had = np.zeros(1 + max(each.sessions.max(initial=-1) for each in members), dtype=bool)
-    for each in members:
-        had[each.sessions] = True
-    sessions = np.flatnonzero(had)
-    if not len(sessions):
-        return ()
+    sessions = np.flatnonzero(np.bincount(np.concatenate([each.sessions for each in members])))
     group = _Evidence(members, sessions, months)
     sessions, increments = sessions[-NEWEST:], group.increments
     statistic, thresholds = group.statistic(), group.thresholds

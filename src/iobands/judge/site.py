@@ -116,7 +116,7 @@ def judge(
     now, attempts, stage = known.now, Attempts([*known.problems]), Stage(known)
     groups = _groups(stage.measured)
     months, of_places = _months(known.histories, attempts, false_alarms)
-    budgets = {name: each.budgets[-1] for name, each in months.items() if each.budgets}
+    budgets = {name: each.budgets[-1] for name, each in months.items()}
     judged = judged_series(stage, of_places, memory, with_power=with_power)
     kept = {key: each for key, each in judged.items() if key not in stage.gone}
     series = [each.series for each in kept.values()]

@@ -143,20 +143,6 @@ class Measured:
     asked: Flags
 
 
-def priors_of(series: Iterable[Measured], ends: Times) -> list[Prior]:
-    """Return the prior at each of `ends`, from the runs before it.
-
-    Rates and correlation are learned from routine runs, for which no earlier run asked, and `life`
-    and `new` from runs close together. A run counts once ten routine runs after it are known, so
-    that later runs change no earlier prior.
-    """
-    routine = ((each, each.times[~each.asked]) for each in series)
-    return _priors(
-        (each.values[~each.asked], np.searchsorted(times, ends), _Close.of(each))
-        for each, times in routine
-    )
-
-
 @dataclass(frozen=True)
 class _Close:
     """What is learned from the runs of a series that are close together.
@@ -192,22 +178,26 @@ class _Close:
         return cls([replace(each, end=int(routine[each.end])) for each in ended], pairs)
 
 
-def _priors(series: Iterable[tuple[Array, NDArray[np.int_], _Close]]) -> list[Prior]:
-    """Return the priors; a series is its values, how many each prior knows, and its close runs."""
-    every = [*series]
-    if not every:
-        return [Prior()]
-    parts, known, close = zip(*every, strict=True)
-    values, ends = np.concatenate(parts), np.cumsum([len(each) for each in parts])
+def priors_of(series: Sequence[Measured], ends: Times) -> list[Prior]:
+    """Return the prior at each of `ends`, from the runs of one series or more before it.
+
+    Rates and correlation are learned from routine runs, for which no earlier run asked, and `life`
+    and `new` from runs close together. A run counts once ten routine runs after it are known, so
+    that later runs change no earlier prior.
+    """
+    parts = [each.values[~each.asked] for each in series]
+    known = [np.searchsorted(each.times[~each.asked], ends) for each in series]
+    close = [_Close.of(each) for each in series]
+    values, stops = np.concatenate(parts), np.cumsum([len(each) for each in parts])
     settled = np.maximum(np.array(known) - _AROUND, 0)
     since = np.maximum(settled - _NEWEST_RUNS, 0)
-    begins = np.append(0, ends[:-1])[:, None]
-    outliers = _outliers(values, ends)
+    begins = np.append(0, stops[:-1])[:, None]
+    outliers = _outliers(values, stops)
     begun, continued = (outliers[:, begins + settled] - outliers[:, begins + since]).sum(axis=1)
-    correlations, block_of, series_of = _correlations(values, ends)
+    correlations, block_of, series_of = _correlations(values, stops)
     first, last = -(-since // _BLOCK), settled // _BLOCK
-    lived = [(each.episodes, ended) for each, ended in zip(close, settled, strict=True)]
-    lived = [each for each in lived if each[0]]
+    both = zip(close, settled, strict=True)
+    lived = [(each.episodes, ended) for each, ended in both if each.episodes]
     pairs = [
         (each.pairs[1:], np.searchsorted(each.pairs[0], of_series, "right"))
         for each, *of_series in zip(close, since, settled, strict=True)
@@ -332,8 +322,6 @@ def months_of(times: Iterable[Times]) -> Times:
     learned at the beginning of each month.
     """
     known = [each for each in times if len(each)]
-    if not known:
-        return np.empty(0, "datetime64[ns]")
     first, newest = min(each[0] for each in known), max(each[-1] for each in known)
     begin, end = first.astype("datetime64[M]"), newest.astype("datetime64[M]")
     months = np.arange(begin + _MONTH, end + _MONTH).astype("datetime64[ns]")
