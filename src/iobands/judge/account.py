@@ -287,7 +287,7 @@ class _Rows:
         """Return the shift of each row, with the history of its claims."""
         usual, ruled, found = usual_of(self.units), {}, []
         for hour in self._looks():
-            until = {name: unit.until(hour) for name, unit in self.units.items()}
+            until = {name: each.only(each.hours <= hour) for name, each in self.units.items()}
             ruled[hour] = rule(until, self.shares, usual)
         for name, one in rule(self.units, self.shares, usual).items():
             kind, members, _ = self.of[name]

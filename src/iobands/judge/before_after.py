@@ -42,7 +42,7 @@ _NEAREST: Final = 60
 # The fewest and most degrees of freedom: few, as tails are heavier than a normal distribution's.
 _FREEDOM: Final = (3.0, 15.0)
 # A day is bad beyond three standard deviations and half the shift. Half a bad day in 100 is added
-# to those seen. Three in ten are followed by another one, or more where levels last (`again`).
+# to those seen. Three in ten are followed by another one, or more where levels last (`kept`).
 _BAD_DAYS: Final = (0.5, 100.0)
 _AGAIN: Final = 0.3
 _FUTURE: Final = (1, 2, 3, 4, 5, 6, 7, 10, 14, 21, 30, 45, 60)
@@ -73,10 +73,6 @@ class Unit:
         """Return the runs that are `kept`."""
         hours, logs, is_after = self.hours[kept], self.logs[kept], self.is_after[kept]
         return replace(self, hours=hours, logs=logs, is_after=is_after)
-
-    def until(self, hour: float) -> Unit:
-        """Return the runs up to `hour`."""
-        return self.only(self.hours <= hour)
 
     @cached_property
     def usual(self) -> Usual | None:
@@ -170,11 +166,6 @@ class Usual:
         return min(max(known, math.exp(-self.gap / FADES)), _MOST_KEPT)
 
     @property
-    def again(self) -> float:
-        """The probability that a bad day is followed by another."""
-        return max(_AGAIN, self.kept)
-
-    @property
     def freedom(self) -> float:
         """The degrees of freedom of the spread."""
         worth = len(self.residuals) * (1 - self.correlation) / (1 + self.correlation)
@@ -191,7 +182,8 @@ class Usual:
         depth = max(_CLIP * self.spread, abs(shift) / 2)
         seen = np.count_nonzero(np.sign(shift) * self.residuals >= depth)
         bad = float((seen + _BAD_DAYS[0]) / (len(self.residuals) + _BAD_DAYS[1]))
-        return bad * self.again ** (days // 2)
+        again = max(_AGAIN, self.kept)  # the probability that a bad day is followed by another
+        return bad * again ** (days // 2)
 
 
 @dataclass(frozen=True)
