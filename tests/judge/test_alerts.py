@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from iobands.judge.conditions import certainty, of_the_day
+from iobands.judge.conditions import certainty, of_low_runs
 from iobands.judge.detect.prior import Budget
 from iobands.judge.groups import GroupDrop
 from iobands.judge.happenings import happenings_of
@@ -372,7 +372,7 @@ def test_low_runs_that_are_over_again_keep_their_own_levels(tmp_path: Path) -> N
         over = (Transient(since, until, low[str(each.key.pattern)], low=1, runs=2),)
         evidence = replace(each.status.evidence, transients=over)
         series.append(replace(each, status=replace(each.status, evidence=evidence)))
-    (alert,) = of_the_day(series, frozenset(), frozenset(), {})
+    (alert,) = of_low_runs(series, ())
     said = {m.series.key.pattern: m.ratio.value for m in alert.members if m.ratio}
     assert said == low
     assert [*said] == ["fpn", "ssf", "fpp", "serial"]

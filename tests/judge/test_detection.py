@@ -109,8 +109,3 @@ def test_older_runs_are_of_the_day_and_newer_ones_of_their_session():
 def test_a_clock_that_was_set_back_lets_no_number_fall():
     found = numbers({"fpp": "BA", "ssf": "A"}, fpp=days(2.2, 3.2), ssf=days(1.2))
     assert found == {"fpp": [1, 1], "ssf": [0]}
-
-
-def test_series_without_runs_have_no_sessions():
-    assert numbers({}, none=days()) == {"none": []}
-    assert numbers({}) == {}

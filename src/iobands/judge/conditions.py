@@ -49,20 +49,6 @@ from iobands.snapshot import (
 _MANY: Final = 4
 
 
-def of_the_day(
-    series: Sequence[Series],
-    covered: frozenset[SeriesKey],
-    unfit: frozenset[SeriesKey],
-    budgets: Mapping[str, Budget],
-) -> list[Alert]:
-    """Return the alerts about today alone: suspected drops, missing samples and low runs.
-
-    Series in `covered` have another alert for their low runs, and series in `unfit` one about the
-    obstacle that stopped their checks.
-    """
-    return [*_watched(series, budgets), *_missing(series, unfit), *_low(series, covered)]
-
-
 def of_preflight(obstacles: Iterable[Obstacle], several: bool) -> Iterator[Alert]:
     """Yield an alert for each obstacle; `several` says that a site has more than one partition."""
     for each in obstacles:
@@ -111,7 +97,8 @@ def of_failures(findings: Iterable[Finding]) -> Iterator[Alert]:
         yield Alert(Severity.FAILED, each.name, since=each.when, reason=reason, system=each.system)
 
 
-def _watched(series: Sequence[Series], budgets: Mapping[str, Budget]) -> Iterator[Alert]:
+def of_suspicions(series: Iterable[Series], budgets: Mapping[str, Budget]) -> Iterator[Alert]:
+    """Yield an alert for each series with a suspected drop."""
     for each in series:
         found = each.status.evidence and each.status.evidence.suspicion
         if found and each.status.state is State.WATCH:
@@ -127,8 +114,11 @@ def _watched(series: Sequence[Series], budgets: Mapping[str, Budget]) -> Iterato
             )
 
 
-def _missing(series: Sequence[Series], explained: frozenset[SeriesKey]) -> Iterator[Alert]:
-    """Yield an alert for series of a file system whose newest sample is missing alike."""
+def of_missing(series: Iterable[Series], explained: Collection[SeriesKey]) -> Iterator[Alert]:
+    """Yield an alert for series of a file system whose newest sample is missing alike.
+
+    Series in `explained` have an alert about the obstacle that stopped their checks.
+    """
     found: defaultdict[tuple[str, str, str], list[Series]] = defaultdict(list)
     for each in series:
         # also of degraded series: neither their state nor their alert says that samples are missing
@@ -151,9 +141,10 @@ def _missing(series: Sequence[Series], explained: frozenset[SeriesKey]) -> Itera
         yield Alert(Severity.NO_DATA, subject, members, since, reason=reason, system=system)
 
 
-def _low(series: Sequence[Series], alerted: Collection[SeriesKey]) -> Iterator[Alert]:
+def of_low_runs(series: Sequence[Series], alerted: Collection[SeriesKey]) -> Iterator[Alert]:
     """Yield alerts about low newest runs, and about transients that ended less than a day before.
 
+    Series in `alerted` have another alert, which is enough.
     One run in twenty to fifty collapses for no lasting reason, so a site of hundreds of series has
     some every day. They do not affect the exit status.
     """

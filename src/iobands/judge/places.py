@@ -146,16 +146,17 @@ def _numbered(rows: pl.DataFrame) -> Iterator[pl.DataFrame]:
     """Yield `rows` with the column `number`, the session of the run, unless `rows` is empty."""
     found = rows.select(*_RUN, "session").unique(_RUN, maintain_order=True)
     runs = found.sort(TIME).partition_by(CHECK, as_dict=True)
+    if not runs:
+        return
     numbers = sessions_of(
         {check: each[TIME].cast(pl.Datetime("ns")).to_numpy() for check, each in runs.items()},
         {check: session_codes(each["session"]) for check, each in runs.items()},
     )
-    if runs:
-        numbered = (
-            each.with_columns(pl.Series("number", numbers[check])).drop("session")
-            for check, each in runs.items()
-        )
-        yield rows.join(pl.concat(numbered), on=_RUN)
+    numbered = (
+        each.with_columns(pl.Series("number", numbers[check])).drop("session")
+        for check, each in runs.items()
+    )
+    yield rows.join(pl.concat(numbered), on=_RUN)
 
 
 def _medians(rows: pl.DataFrame, alike: Sequence[str]) -> pl.DataFrame:

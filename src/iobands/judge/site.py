@@ -155,7 +155,9 @@ def judge(
     alerts = ordered(
         [
             *changed,
-            *conditions.of_the_day(series, covered, unfit, budgets),
+            *conditions.of_suspicions(series, budgets),
+            *conditions.of_missing(series, unfit),
+            *conditions.of_low_runs(series, covered),
             *_of_site(stage, series, clock),
             *of_unread(known.rejected),
             *(Alert(Severity.FAILED, about, reason=why) for about, why in attempts.problems),

@@ -185,8 +185,6 @@ def sessions_of(
     of the sessions that they name, or `UNNAMED`. For runs that name no session, the n-th runs of a
     day of all series or checks form one.
     """
-    if not any(len(each) for each in times.values()):
-        return {key: np.empty(0, dtype=np.int64) for key in times}
     every, named = (np.concatenate([*each.values()]) for each in (times, codes))
     ends = np.cumsum([len(each) for each in times.values()])[:-1]
     labels = named
