@@ -80,10 +80,12 @@ class Stage:
         past = missing_runs.superseded(seen)
         self.superseded = tuple(names[key] for key in sorted(past, key=SeriesKey.sort_key))
         dated = sorted(known.future, key=lambda each: (each[1], names[each[0]]))
+        standing = {key: in_force(logs[key.system].of(key)) for key, _ in dated}
+        bands = {key: bands_after(known.bands[key.system], each) for key, each in standing.items()}
         self.future = tuple(
             FutureSample(key, names[key], when)
             for key, when in dated
-            if not _is_left_out(when, in_force(logs[key.system].of(key)))
+            if not any(when in each for each in bands[key].left_out)
         )
         only_in_future = {
             each.key: [MissingRun(each.when, f"its sample is dated {each.when:%Y-%m-%d}: {_WRONG}")]
@@ -136,11 +138,6 @@ class Stage:
             mine = [each for key, each in self.measured.items() if key.system == system]
             missed.append(missing_runs.missed_schedule(began, mine, spans_of(None), now))
         return min(filter(None, missed), default=None)
-
-
-def _is_left_out(when: datetime, actions: Iterable[Action]) -> bool:
-    spans = ((each.since, each.until) for each in actions if each.kind in (RESOLVE, DISCARD))
-    return any(since and until and since <= when <= until for since, until in spans)
 
 
 def spans_of_peers(

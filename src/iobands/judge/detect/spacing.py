@@ -36,11 +36,6 @@ class Episode:
     over: float
     end: int
 
-    @property
-    def square(self) -> float:
-        """The mean square of the hours that it may have lasted."""
-        return (self.low**2 + self.over**2) / 2
-
 
 @dataclass(frozen=True)
 class Life:
@@ -57,7 +52,8 @@ class Life:
     @classmethod
     def of(cls, seen: Sequence[Episode]) -> Life:
         """Return the life of trouble by the episodes `seen`."""
-        short = [each.square for each in seen if each.over <= DAY]
+        # the mean square of the hours that each may have lasted
+        short = [(each.low**2 + each.over**2) / 2 for each in seen if each.over <= DAY]
         return cls(len(short), sum(short), len(seen) - len(short))
 
     @property
