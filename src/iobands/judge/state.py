@@ -297,18 +297,7 @@ def _status(
 def _unjudged(history: History, why: str) -> Status:
     """Return the status of a series that could not be judged, with its reason: `no data`."""
     value, when = (float(history.values[-1]), history.last) if len(history) else (None, None)
-    return Status(
-        State.NO_DATA,
-        why,
-        value=value,
-        when=when,
-        verdict=NO_BAND,
-        band=None,
-        provisional=False,
-        runs=len(history),
-        usable=0,
-        missing=why,
-    )
+    return Status(State.NO_DATA, why, value, when, runs=len(history), missing=why)
 
 
 def _missing(

@@ -260,11 +260,11 @@ class Status:
     why: str
     value: float | None
     when: datetime | None
-    verdict: str
-    band: Band | None
-    provisional: bool
-    runs: int
-    usable: int
+    verdict: str = NO_BAND
+    band: Band | None = None
+    provisional: bool = False
+    runs: int = 0
+    usable: int = 0
     evidence: Evidence | None = None
     missing: str | None = None
     left_out: str = ""
