@@ -44,7 +44,7 @@ def log_fence(lower_quartile: float, upper_quartile: float, runs: int | None = N
     return lower_quartile * min((lower_quartile / upper_quartile) ** ranges, _LEAST_FALL)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Judgement(ABC):
     """Judges the values of the series whose fields equal all entries of `match`.
 
@@ -52,10 +52,10 @@ class Judgement(ABC):
     of runs behind them, None if not known.
     """
 
-    match: Mapping[str, object]
-    unit: str
+    match: Mapping[str, object] = field(default_factory=dict)
+    unit: str = ""
     runs: int | None
-    epoch: str
+    epoch: str = ""
     source: str
 
     @cached_property
@@ -84,7 +84,7 @@ class Judgement(ABC):
         return BELOW if value < least else ABOVE if value > largest else WITHIN
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Limit(Judgement):
     """A single published figure: the maximum, the minimum or the approximate healthy value.
 

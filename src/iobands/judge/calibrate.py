@@ -221,10 +221,7 @@ def propose(values: Array) -> Proposal:
         notes.append(f"runs far above the others left out of the maximum: {beyond}")
     correlation = correlation_of(window)
     band = Band(
-        match={},
-        unit="",
         runs=len(kept),
-        epoch="",
         source=SOURCE,
         lower_quartile=_rounded(lower),
         median=_rounded(median),

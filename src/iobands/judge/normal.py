@@ -146,10 +146,8 @@ def _learned(key: SeriesKey, baseline: Baseline) -> Band:
     figures = np.interp(_SHARES * (len(values) - 1), np.arange(len(values)), values)
     lower, median, upper, maximum = (float(f"{each:.{_DIGITS}g}") for each in figures)
     return Band(
-        match={},
         unit=key.unit,
         runs=len(baseline.runs),
-        epoch="",
         source=OWN_HISTORY,
         lower_quartile=lower,
         median=median,
