@@ -280,38 +280,31 @@ def ledger_of(
 def _entry(alert: Alert, by: Action | None) -> LedgerEntry:
     assert alert.since is not None
     ratio = alert.peer.ratio.value if alert.peer else alert.ratio
-    return LedgerEntry(
+    entry = LedgerEntry(
         alert.subject,
         alert.since,
         raised=alert.raised,
         ended=alert.ended,
         ratio=ratio if ratio and math.isfinite(ratio) else None,
-        end=_end_of(by) if by else alert.end,
+        end=alert.end,
         delay=alert.delay,
-        who=by.who if by else "",
-        reason=by.reason if by else "",
         kind=alert.peer.name.kind if alert.peer else None,
         number=alert.number,
         cause=alert.cause,
         system=alert.system,
     )
+    return _ended_by(entry, by) if by else entry
 
 
-def _end_of(action: Action) -> str:
-    return f"{ENDED_BY[action.kind]}{f' ({action.verdict})' if action.verdict else ''}"
+def _ended_by(entry: LedgerEntry, action: Action) -> LedgerEntry:
+    verdict = f" ({action.verdict})" if action.verdict else ""
+    end = f"{ENDED_BY[action.kind]}{verdict}"
+    return replace(entry, end=end, who=action.who, reason=action.reason)
 
 
 def _resolved(action: Action, series: Sequence[Series], system: str) -> LedgerEntry:
     named = [each for each in series if action in each.actions]
     subject = action.subject or subject_of(named, series)
     assert action.since is not None
-    return LedgerEntry(
-        subject,
-        action.since,
-        ended=action.when,
-        ratio=action.ratio,
-        end=_end_of(action),
-        who=action.who,
-        reason=action.reason,
-        system=system,
-    )
+    entry = LedgerEntry(subject, action.since, None, action.when, action.ratio, system=system)
+    return _ended_by(entry, action)
