@@ -748,6 +748,21 @@ def test_where_no_file_can_be_made_nothing_waits():
         pass
 
 
+def test_a_refused_system_keeps_no_other_out(store, site):
+    push(store)
+    (site / "perflogs" / "site.id").write_text("another\n")
+    write_site(site, "there")
+    write_site(site, "a-third")
+    said = "^the store has a system 'here' of another site; .*; not pushed: here$"
+    for _ in range(2):
+        with pytest.raises(StoreError, match=said):
+            push(store)
+        assert store.systems() == ["a-third", "here", "there"]
+        assert sites_of(store) == [["a-third", "there"], ["here"]]
+    shutil.rmtree(site / "perflogs" / "here")
+    push(store)
+
+
 def test_two_sites_with_one_name_are_told_apart(store, site):
     first = push(store)
     assert sites_of(store) == [["here"]]

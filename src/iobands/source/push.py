@@ -175,8 +175,9 @@ def push_new(
     if any(_is_behind(store, system, seen) for system, seen in noted.items()):
         before = Pushed()
     site = gather(perflogs, config, before)
-    sent, seen = 0, {}
-    for system, has in site.pushed.documents.items():
+    seen: dict[str, Mapping[str, Seen]] = {}
+
+    def push_one(system: str, has: Mapping[str, Seen]) -> int:
         if (known := before.documents.get(system)) is None:
             _refuse_other(store, system, (perflogs / Path(SITE).name).read_bytes())
             there = store.documents(system, EVER)
@@ -211,7 +212,17 @@ def push_new(
         rows = site.samples.filter(pl.col("system") == system)
         if len(rows) or changed:
             store.add(system, rows, [*changed.values()])
-            sent += len(changed)
+        return len(changed)
+
+    sent, refused = 0, {}
+    for system, has in site.pushed.documents.items():
+        try:
+            sent += push_one(system, has)
+        except StoreError as error:  # push the other systems nevertheless
+            refused[system] = str(error)
+    if refused:
+        lacks = f"; not pushed: {', '.join(refused)}" if len(refused) < len(site.documents) else ""
+        raise StoreError("; ".join(dict.fromkeys(refused.values())) + lacks)
     return replace(site.pushed, documents=seen, when=now), len(site.samples), sent
 
 
