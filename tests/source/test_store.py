@@ -868,10 +868,44 @@ def test_credentials_that_nobody_has_are_named(scheme, asked, name, monkeypatch)
         threading.Thread(target=server.serve_forever, daemon=True).start()
         for setting, text in asked.items():
             monkeypatch.setenv(setting, text.format(f"127.0.0.1:{server.server_port}"))
-        said = f"^{scheme}://bucket/x: no credentials in the environment, such as {name}$"
+        said = f"^{scheme}://bucket/x: the environment lacks credentials, such as {name}$"
         with pytest.raises(StoreError, match=said), open_store(f"{scheme}://bucket/x", new=True):
             pass
         server.shutdown()
+
+
+@pytest.mark.parametrize(
+    ("url", "endpoint", "said"),
+    [
+        ("az://bucket/x", "", "the environment lacks AZURE_STORAGE_ACCOUNT_NAME"),
+        (
+            "s3://bucket/x",
+            "http://127.0.0.1:1",
+            "the environment lacks AWS_ALLOW_HTTP=true, which an endpoint without TLS needs",
+        ),
+        (
+            "s3://bucket/x",
+            "https://127.0.0.1:1",
+            "Error performing GET https://127.0.0.1:1/bucket/x/iobands-store - "
+            "HTTP error: error sending request: Connection refused",
+        ),
+        (
+            "postgresql://me@127.0.0.1:1/io",
+            "",
+            'connection to server at "127.0.0.1", port 1 failed: Connection refused; '
+            "Is the server running on that host and accepting TCP/IP connections?",
+        ),
+    ],
+)
+def test_a_store_that_no_request_reaches_says_why(url, endpoint, said, monkeypatch):
+    for name in ("AZURE_STORAGE_ACCOUNT_NAME", "AWS_ALLOW_HTTP"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("AWS_ENDPOINT", endpoint or "https://s3.example.org")
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+        monkeypatch.setenv(name, "x")
+    with pytest.raises(StoreError) as failed, open_store(url):
+        pass
+    assert str(failed.value) == f"{url}: {said}"
 
 
 def test_a_newer_store_is_left_alone(engine, store):

@@ -61,12 +61,17 @@ _DOCUMENT: Final = re.compile(
 _MONTH: Final = re.compile(
     r"samples/system=[^/]*/(month=\d{4}-\d{2})/[0-9a-f]{64}\.parquet", re.ASCII
 )
-#: Where a library looks for credentials last, in a cloud's own server: the variable to set instead.
-_CREDENTIALS: Final = {
-    "/latest/api/token": "AWS_ACCESS_KEY_ID",
-    "/computeMetadata/": "GOOGLE_SERVICE_ACCOUNT",
-    "/metadata/identity/": "AZURE_STORAGE_ACCOUNT_KEY",
+#: The variable to set if a message says one of these. The paths are of a cloud's own server, where
+#: a library looks for credentials last.
+_LACKS: Final = {
+    "/latest/api/token": "credentials, such as AWS_ACCESS_KEY_ID",
+    "/computeMetadata/": "credentials, such as GOOGLE_SERVICE_ACCOUNT",
+    "/metadata/identity/": "credentials, such as AZURE_STORAGE_ACCOUNT_KEY",
+    "Account must be specified": "AZURE_STORAGE_ACCOUNT_NAME",
+    "BadScheme": "AWS_ALLOW_HTTP=true, which an endpoint without TLS needs",
 }
+#: Why no server was reached, among what a message says for debugging.
+_REASON: Final = re.compile(r'(?:message|error): "([^"]+)"|InvalidCertificate\(\s*(\w+)')
 _T = TypeVar("_T")
 
 
@@ -299,7 +304,10 @@ class ObjectStore:
             raise
         except (BaseError, OSError, ValueError, pl.exceptions.PolarsError) as error:
             message = getattr(error, "strerror", None) or str(error)
-            for place, name in _CREDENTIALS.items():
-                if place in message:
-                    message = f"no credentials in the environment, such as {name}"
-            raise unusable(self._url, message.partition("\n")[0]) from error
+            for said, name in _LACKS.items():
+                if said in message:
+                    message = f"the environment lacks {name}"
+            text = message.partition("\n")[0]
+            if "HTTP error" in text and (found := _REASON.search(message)):
+                text += f": {found[found.lastindex or 0]}"
+            raise unusable(self._url, text) from error

@@ -70,6 +70,11 @@ _PORT: Final = r"\d*(/[^@?#]*)?([?#]|$)"
 _BARE: Final = re.compile(rf"://[^:/?#@[]*:(?!{_PORT}).*([@/?#]|%(?![0-9A-Fa-f]{{2}})).*@")
 #: An option of a URL that says which store is meant.
 _PLACE: Final = re.compile(r"(host|hostaddr|port|dbname|service)=[^@?]*")
+#: What libraries add to a message that helps nobody.
+_NOISE: Final = re.compile(
+    r"Generic \w+ error: |\w+: \[libpq\] (Failed to connect: )?| \(os error \d+\)"
+    r"| in [\d.]+\S*s, after \d+ retries, max_retries: \d+, retry_timeout: \d+s"
+)
 _LONGEST_NAME: Final = 255  # bytes, on every file system
 #: Before every document.
 EVER: Final = datetime(1970, 1, 1, tzinfo=timezone.utc)
@@ -158,8 +163,8 @@ def without_password(url: str) -> str:
 def unusable(name: str, reason: str) -> StoreError:
     """Return the error for what a library says of a store, in one line and without passwords."""
     text = re.sub(r"\S+://\S+", lambda url: without_password(url[0]), reason)
-    text = re.sub(r"Generic \w+ error: |\w+: \[libpq\] | \(os error \d+\)", "", text)
-    return StoreError(f"{name}: {' '.join(text.split())}")
+    text = _NOISE.sub("", text)
+    return StoreError(f"{name}: {'; '.join(' '.join(each.split()) for each in text.splitlines())}")
 
 
 def refuse_newer(name: str, schema: str) -> bool:
