@@ -173,6 +173,33 @@ def unreadable_sites(iobands, tmp_path, monkeypatch):
     return store
 
 
+@pytest.mark.machine
+@pytest.mark.needs("other users")
+def test_in_a_shared_directory_nobody_writes_to_the_systems_of_others(tmp_path):
+    howto = (ROOT / "docs" / "howto" / "keep-in-a-store.md").read_text()
+    (made,) = re.findall(r"```\n(mkdir -p results/.*?)```", howto, re.DOTALL)
+    made = made.replace(" io ", " 1234 ")
+    subprocess.run(["sh", "-e", "-c", f"umask 022; {made}"], cwd=tmp_path, check=True)
+    rights = ("--inh-caps", "+dac_read_search", "--ambient-caps", "+dac_read_search")
+    for user, name in ("1", "one"), ("2", "two"):
+        root = site(tmp_path / name)
+        (root / "perflogs" / "here").rename(root / "perflogs" / name)
+        log = root / "perflogs" / name / "local" / "BenchioFPP.log"
+        log.write_text(log.read_text().replace("|here|", f"|{name}|"))
+        subprocess.run(["chown", "-R", user, root], check=True)
+        as_user = ("setpriv", "--reuid", user, "--regid", "1234", "--clear-groups", *rights)
+        for _ in range(2):
+            push = (sys.executable, "-m", "iobands", "push", "--store", "../results")
+            subprocess.run([*as_user, *push], cwd=root, check=True)
+    store = tmp_path / "results"
+    for theirs in (store / "samples" / "system=one", store / "iobands-store"):
+        refused = subprocess.run([*as_user, "rm", "-rf", theirs], check=False)
+        assert refused.returncode
+    with open_store(str(store)) as opened:
+        assert opened.systems() == ["one", "two"]
+        assert len(opened.samples("one")[0]) == 10
+
+
 def test_to_users_the_state_of_an_unread_site_is_not_known(iobands, tmp_path, monkeypatch):
     store = unreadable_sites(iobands, tmp_path, monkeypatch)
     for option, word in ((), "UNKNOWN"), (("--public",), "not known"):

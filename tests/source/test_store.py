@@ -1127,6 +1127,22 @@ def test_a_cluster_may_only_push_and_a_page_only_read(database, site):
         with pytest.raises(StoreError, match=denied):
             push(store)
         assert store.systems() == ["here"]
+    # a site of two systems, until it leaves
+    centre = re.search(r"```sql\n(CREATE ROLE centre .*?)```", howto, re.DOTALL)[1]
+    leaves = re.search(r"```sql\n((DELETE [^\n]*'archer2';\n){2})```", howto)[1]
+    with open_store(database) as owner:
+        owner._do(*centre.strip().split("\n"))
+        with open_store(database.replace("iobands@", "centre@")) as store:
+            documents = [each for each in rows.documents["here"] if each.path != SITE]
+            for name in ("one", "two"):
+                of_system = pl.lit(name).cast(SAMPLES["system"]).alias("system")
+                store.add(name, rows.samples.with_columns(of_system), documents)
+            with pytest.raises(StoreError, match="new row violates row-level security policy"):
+                store.add("here", rows.samples, ())
+        assert owner.systems() == ["here", "one", "two"]
+        for name in ("one", "two"):
+            owner._do(*leaves.replace("archer2", name).strip().split("\n"))
+        assert owner.systems() == ["here"]
     with open_store(database) as owner:
         owner._do("UPDATE iobands.about SET schema = 0")
         older = pytest.raises(StoreError, match="older schema: let the owner of its tables read it")
