@@ -177,6 +177,9 @@ def test_a_page_of_the_past_has_the_age_that_its_runs_had_then(opened: Open) -> 
     expect(page.locator("#state .note")).to_contain_text("newest run 6 hours ago")
     expect(page.locator("#state .note")).to_contain_text("newest session 24 hours ago")
     expect(page.locator("#state .note")).to_contain_text("as it was known then")
+    for made, said in ((20, "just now"), (45, "45 seconds ago"), (-3600, "dated in the future")):
+        page.evaluate(f"iobands.site.made = iobands.site.newest + {made}; iobands.showState()")
+        expect(page.locator("#state .note")).to_contain_text(f"newest run {said}; newest session")
 
 
 def test_a_made_up_site_says_so(opened: Open) -> None:

@@ -31,12 +31,12 @@
     document.getElementById("home").textContent = name;
     const when = site.past ? "as it was known then" : "when this page was made";
     const session = site.session
-      ? `newest session ${iobands.age(now - site.session.began)} ago: ${site.session.how}; ` : "";
+      ? `newest session ${iobands.ago(now - site.session.began)}: ${site.session.how}; ` : "";
     document.getElementById("state").replaceChildren(
       ...(site.made_up ? [element("p", { class: "banner" },
         element("strong", {}, "A made-up site. "), "Nothing on these pages was measured.")] : []),
       element("p", { class: "summary" }, iobands.tag(word, nameOf(word)), " ", text),
-      element("p", { class: "note" }, site.public || site.counts.endsWith(text) ? "" : `${site.counts}; `, site.newest === null ? "" : `newest run ${iobands.age(now - site.newest)} ago; `,
+      element("p", { class: "note" }, site.public || site.counts.endsWith(text) ? "" : `${site.counts}; `, site.newest === null ? "" : `newest run ${iobands.ago(now - site.newest)}; `,
         `${session}${iobands.minute(site.made)} UTC, ${when}; all times are UTC`),
     );
   };

@@ -72,6 +72,8 @@ iobands.element = function element(name, attributes = {}, ...children) {
   };
   // An age; from two days on in whole days, as in the digest and in alerts.
   iobands.age = (seconds) => iobands.duration(seconds < 2 * 86400 ? seconds : seconds - (seconds % 86400));
+  // How long ago; clocks that differ by less than a quarter of an hour count as one.
+  iobands.ago = (seconds) => seconds < -900 ? "dated in the future" : seconds < 30 ? "just now" : `${iobands.age(seconds)} ago`;
 
   // An entry of a legend: a cell as it is drawn, and its meaning.
   iobands.key = (kind, mark, text) =>
