@@ -200,6 +200,41 @@ def test_in_a_shared_directory_nobody_writes_to_the_systems_of_others(tmp_path):
         assert len(opened.samples("one")[0]) == 10
 
 
+@pytest.mark.machine
+@pytest.mark.needs("fewer capabilities")
+@pytest.mark.parametrize(
+    "closed", ["samples/system=here", "documents/system=here", "documents/new"]
+)
+def test_a_system_that_others_may_not_read_hides_no_other(closed, iobands, tmp_path):
+    """As where one of several clusters pushes to a shared directory with umask 077."""
+    store = f"{tmp_path}/store"
+    for name in ("here", "two"):
+        root = site(tmp_path / name)
+        (root / "perflogs" / "here").rename(root / "perflogs" / name)
+        log = root / "perflogs" / name / "local" / "BenchioFPP.log"
+        log.write_text(log.read_text().replace("|here|", f"|{name}|"))
+        assert iobands("push", "--store", store, cwd=root).returncode == 0
+    place = tmp_path / "store" / closed.replace("new", "system=new")
+    place.mkdir(exist_ok=True)
+    limited = ("setpriv", "--bounding-set=-dac_override,-dac_read_search", sys.executable)
+    place.chmod(0)
+    try:
+        done = subprocess.run(
+            [*limited, "-m", "iobands", "status", "--store", store],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+    finally:
+        place.chmod(0o755)
+    said = sorted(done.stdout.splitlines())
+    unread = place.name.removeprefix("system=")
+    assert [each.partition(":")[0] for each in said] == sorted({"here", "two", unread})
+    (why,) = (each for each in said if "UNKNOWN" in each)
+    assert why.startswith(f"{unread}: IOBANDS UNKNOWN: {store}: ")
+    assert why.endswith("Permission denied")
+
+
 def test_to_users_the_state_of_an_unread_site_is_not_known(iobands, tmp_path, monkeypatch):
     store = unreadable_sites(iobands, tmp_path, monkeypatch)
     for option, word in ((), "UNKNOWN"), (("--public",), "not known"):

@@ -138,15 +138,22 @@ class ObjectStore:
         """Return the systems that have samples, run reports or rejected lines."""
         with self._errors():
             known = self._named("samples")
-            for name in self._named("documents") - known:
+            others = self._named("documents") - known
+        # other names may lead elsewhere
+        names = {name for name in others if re.fullmatch(PATH_PART, name)}
+        return sorted(known | {name for name in names if self._has_news(name)})
+
+    def _has_news(self, name: str) -> bool:
+        """Return whether documents say that a system ran; if unreadable, as its reader says why."""
+        try:
+            with self._errors():
                 place = f"documents/system={quote(name)}/perflogs/{quote(name)}/reports/"
                 rejected = f"perflogs/{name}/{REJECTED}"
-                is_name = re.fullmatch(PATH_PART, name)  # others may lead elsewhere
-                if is_name and (
-                    self._list(place) or document_of(self, name, rejected).content not in NO_LINES
-                ):
-                    known.add(name)
-        return sorted(known)
+                return bool(self._list(place)) or (
+                    document_of(self, name, rejected).content not in NO_LINES
+                )
+        except StoreError:
+            return True
 
     def _named(self, top: str) -> set[str]:
         """Return the systems that have a directory below `top`."""

@@ -12,7 +12,7 @@ import os
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from importlib import import_module
@@ -450,7 +450,10 @@ def sites_of(store: Store) -> Sequence[Sequence[str]]:
     """
     sites: defaultdict[bytes, list[str]] = defaultdict(list)
     for system in store.systems():
-        sites[document_of(store, system, SITE).content or system.encode()].append(system)
+        site = system.encode()
+        with suppress(StoreError):  # who reads the system says why
+            site = document_of(store, system, SITE).content or site
+        sites[site].append(system)
     return [*sites.values()]
 
 
