@@ -52,6 +52,20 @@ def test_series_are_compared_per_node_and_tebibyte_with_intervals(tmp_path: Path
     assert "What they deliver" not in clusters_page(few, NOW)
 
 
+def test_each_system_of_a_site_is_compared(tmp_path: Path) -> None:
+    """Their file systems often have the same names."""
+    clusters = []
+    for name, systems in (("one", ("a", "b")), ("two", ("c",))):
+        for factor, system in enumerate(systems, 1):
+            values = [factor * (1 + 0.1 * (n * 7 % 25)) for n in range(25)]
+            rows = daily(values, system=system, nodes=4)
+            write_perflog(tmp_path / name / "perflogs", rows, system=system)
+        clusters.append(about_cluster(name, f"{name}/", look(tmp_path / name)))
+    shown = [row[:2] for row in rows_of(clusters_page(clusters, NOW))]
+    of_b, of_a = "disk fpp system=b write_bw", "disk fpp system=a write_bw"
+    assert shown[1:] == [["one", of_b], ["one", of_a], ["two", "disk fpp write_bw"]]
+
+
 def test_the_public_page_of_all_says_what_the_public_dashboard_says(tmp_path: Path) -> None:
     whole_demo(tmp_path, NOW)
     config = tmp_path / "config"

@@ -199,21 +199,21 @@ def _series(series: Series, site: Snapshot) -> dict[str, object]:
 
 _MONTH: Final = np.timedelta64(30, "D")
 _MOST_ALERTS: Final = 8
-_FEW_SITES: Final = 10  # up to this number, each file system of a site is compared
+_FEW_SITES: Final = 10  # up to this number, each file system of each system is compared
 _TIB: Final = 1024  # GiB
 
 
 class Rate(NamedTuple):
     """The rate of a series, its median over 30 days; `per_node` is this median over the nodes.
 
-    `job` is what the series measures and its unit, and `href` its page. `texts` are the median with
-    its 95 % interval as it is, per node, and per TiB of the file system.
+    `job` is what the series measures and its unit, and `href` its page. `place` is its system
+    and file system. `texts` are the median with its 95 % interval as it is, per node, and per TiB.
     """
 
     job: tuple[str, str]
     site: str
     href: str
-    file_system: str
+    place: tuple[str, ...]
     label: str
     nodes: int
     per_node: float
@@ -299,10 +299,10 @@ def clusters_page(clusters: Sequence[Cluster], now: datetime, *, past: bool = Fa
             jobs[rate.job].append(rate)
     compared = {}
     for job, rates in sorted(jobs.items()):
-        best: dict[tuple[str, str], Rate] = {}
+        best: dict[tuple[str, tuple[str, ...]], Rate] = {}
         for rate in sorted(rates, key=lambda rate: -rate.per_node):
             # of many sites only the best rate of each
-            place = rate.file_system if len(clusters) <= _FEW_SITES else ""
+            place = rate.place if len(clusters) <= _FEW_SITES else ()
             best.setdefault((rate.site, place), rate)
         if len({site for site, _ in best}) > 1:
             compared[job] = [*best.values()]
@@ -333,5 +333,5 @@ def _rate(name: str, href: str, series: Series, site: Snapshot) -> Rate | None:
     ]
     job = f"{key.tool} {key.pattern} {key.interface} {key.variable}", key.symbol
     page = f"{href}index.html#/series/{series_id(key)}"
-    place, per_node = str(key.file_system), found.median / nodes
+    place, per_node = (key.system, str(key.file_system)), found.median / nodes
     return Rate(job, name, page, place, series.label, nodes, per_node, texts)
