@@ -1055,6 +1055,8 @@ def test_a_damaged_note_of_what_was_pushed_costs_a_push(tmp_path):
         ("~/store", "{home}/store"),
         ("file://~/store", "{home}/store"),
         ("file:///srv/store", "/srv/store"),
+        ("file:///srv/the%20store", "/srv/the store"),
+        ("/srv/100%25", "/srv/100%25"),
         ("../store", "{home}/store"),
         ("a: b", "{home}/site/a: b"),
         ("./s3:/b", "{home}/site/s3:/b"),

@@ -19,6 +19,7 @@ from importlib import import_module
 from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
 from typing import Any, Final, Protocol
+from urllib.parse import unquote
 
 import msgspec
 import polars as pl
@@ -227,8 +228,9 @@ def located(url: str, below: Path) -> str:
         raise FileError(f"{shown}: write {scheme}://, or ./{scheme}: for a directory")
     if "://" in url and not url.startswith("file://"):
         return url
+    path = unquote(url.removeprefix("file://")) if "://" in url else url
     try:
-        return str((below / Path(url.removeprefix("file://")).expanduser()).resolve())
+        return str((below / Path(path).expanduser()).resolve())
     except (RuntimeError, ValueError) as error:
         raise FileError(f"{url}: {error}") from error
 
