@@ -182,7 +182,7 @@ def test_in_a_shared_directory_nobody_writes_to_the_systems_of_others(tmp_path):
     subprocess.run(["sh", "-e", "-c", f"umask 022; {made}"], cwd=tmp_path, check=True)
     rights = ("--inh-caps", "+dac_read_search", "--ambient-caps", "+dac_read_search")
     for user, name in ("1", "one"), ("2", "two"):
-        root = site(tmp_path / name)
+        root = site(tmp_path / name, ago=100)
         (root / "perflogs" / "here").rename(root / "perflogs" / name)
         log = root / "perflogs" / name / "local" / "BenchioFPP.log"
         log.write_text(log.read_text().replace("|here|", f"|{name}|"))
@@ -198,6 +198,12 @@ def test_in_a_shared_directory_nobody_writes_to_the_systems_of_others(tmp_path):
     with open_store(str(store)) as opened:
         assert opened.systems() == ["one", "two"]
         assert len(opened.samples("one")[0]) == 10
+    old = ("forget", "--store", "../results", "--older-than", "30d")
+    forget = [*as_user, sys.executable, "-m", "iobands", *old]
+    done = subprocess.run(forget, cwd=root, capture_output=True, text=True, check=False)
+    assert done.stdout.startswith("two: 10 samples before ")
+    assert done.returncode == 3
+    assert f"not everything was deleted:\n  one: {store}: " in done.stderr
 
 
 @pytest.mark.machine

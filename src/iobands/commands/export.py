@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta, timezone
@@ -164,7 +165,7 @@ def pull(
     site: cli.RootOption = None,
 ) -> None:
     """Copy what a store has into a directory of Parquet files, or into another store."""
-    url, lost = _store_or_of(store, site), []
+    url = _store_or_of(store, site)
     if located(to, Path()) == url:
         raise cli.failure(f"{without_password(url)}: a store cannot be copied into itself")
     _refuse_site(located(to, Path()))
@@ -174,13 +175,11 @@ def pull(
             problem = "the store has no samples yet; measure and push"
             raise cli.failure(f"{without_password(url)}: {problem}")
         with opened_store(to, new=True) as target:
-            for name in names:
-                try:
-                    cli.say(f"{name}: {plural(pushing.copy(source, target, name), 'sample')}")
-                except StoreError as error:  # copy the other systems nevertheless
-                    lost.append(f"{name}: {error}")
-    if lost:
-        raise cli.failure("\n  ".join(["not everything was copied:", *lost]))
+
+            def copy(name: str) -> str:
+                return plural(pushing.copy(source, target, name), "sample")
+
+            _of_each(names, copy, "copied")
 
 
 def forget(
@@ -201,14 +200,29 @@ def forget(
     url = _store_or_of(store, site)
     with opened_store(url) as opened:
         names = _systems_in(opened, url, system)
-        for name in names:
+
+        def delete(name: str) -> str:
             count = opened.forget(name, month, dry_run=dry_run)
             is_logged = document_of(opened, name, f"perflogs/{name}/alerts.jsonl").content
             news = "; alerts may get other numbers, as the store has no log of them"
             news = "" if is_logged or not count else news
-            cli.say(f"{name}: {plural(count, 'sample')} before {month:%Y-%m-%d} {verb}{news}")
+            return f"{plural(count, 'sample')} before {month:%Y-%m-%d} {verb}{news}"
+
+        _of_each(names, delete, "deleted")
         if not names:
             cli.say("The store has no samples")
+
+
+def _of_each(systems: Sequence[str], act: Callable[[str], str], done: str) -> None:
+    """Print what `act` did for each system; if the store refuses some, fail after the others."""
+    refused = []
+    for name in systems:
+        try:
+            cli.say(f"{name}: {act(name)}")
+        except StoreError as error:
+            refused.append(f"{name}: {error}")
+    if refused:
+        raise cli.failure("\n  ".join([f"not everything was {done}:", *refused]))
 
 
 def push_after(options: cli.SiteOptions) -> None:
