@@ -70,6 +70,12 @@ def test_a_file_of_the_run_is_named_without_the_directory_that_is_gone(suffix):
     assert reason_in(elsewhere) == elsewhere
 
 
+@pytest.mark.parametrize("repeated", ["/", "/a", "/iobands-"])
+def test_a_long_line_takes_no_longer_to_read_than_to_print(repeated):
+    said = f"benchio: {repeated * 50_000}"
+    assert reason_in(said) == said
+
+
 def test_a_process_that_was_killed_by_slurm_is_not_the_cause():
     killed = "srun: error: n1: tasks 0-1: Killed\n"
     step = "STEP 44.1 ON n1 CANCELLED AT 2026-11-27T20:52:25"

@@ -27,6 +27,7 @@ from iobands.snapshot import (
     Snapshot,
     State,
     ordered,
+    what_failed,
 )
 from iobands.snapshot.history import Transient
 from iobands.source.action_log import append_events
@@ -309,6 +310,11 @@ def test_checks_that_fail_alike_are_one_alert_though_their_words_differ(tmp_path
     first = f"the run of 21 Nov 2026 01:13 failed: {errors['p0']}"
     assert alike.reason == f"{first}; likewise in 2 more checks"
     assert odd.reason.endswith("open of /work/5.dat failed: Permission denied (errno 13)")
+
+
+def test_a_long_reason_takes_no_longer_to_compare_than_to_read() -> None:
+    long = "a" * 200_000
+    assert what_failed(f"write of /work/0.dat failed: {long}") == long
 
 
 def test_missing_samples_of_imported_series_without_a_file_system(tmp_path: Path) -> None:

@@ -362,15 +362,17 @@ def ratio_of(member: Member) -> float:
 
 
 _WHEN: Final = re.compile(r"the (?:run|check) of \d+ \w+ \d+ \d+:\d+ ")
-#: Words with a digit or a slash, such as paths, hosts and numbers.
-_OF_ONE_RUN: Final = re.compile(r"\S*[/\d]\S*")
+#: Is in words of one run, such as paths, hosts and numbers.
+_OF_ONE_RUN: Final = re.compile(r"[/\d]")
 
 
 def what_failed(reason: str) -> str:
-    """Return the part of `reason` that all runs have in common that failed of the same cause.
+    """Return the part of `reason` that is the same in all runs that failed alike.
 
     It lacks the time, paths, hosts and numbers. A reason without a failure is returned unchanged.
     """
     said = _WHEN.sub("", reason)
     _, failed, why = said.rpartition("failed: ")
-    return _OF_ONE_RUN.sub("", why) if failed or said != reason else reason
+    if not failed and said == reason:
+        return reason
+    return " ".join(word for word in why.split() if not _OF_ONE_RUN.search(word))
