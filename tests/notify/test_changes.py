@@ -133,6 +133,28 @@ def test_checks_that_fail_alike_are_one_cause(tmp_path: Path) -> None:
     assert sent.of(files.read(NOW + timedelta(hours=3))) == ["began: failed Last"]
 
 
+def test_checks_that_fail_alike_in_other_places_and_phases_are_other_causes(tmp_path: Path) -> None:
+    files = SiteFiles(tmp_path).write(daily([1.5] * 4))
+    wrong = "write of /work/{}.dat failed: No space left on device"
+    places = [("local", "setup"), ("other", "setup"), ("local", "run"), ("local", "run")]
+    failed = [
+        case(
+            display_name=f"Other {n}",
+            pattern=f"p{n}",
+            partition=partition,
+            fail_phase=phase,
+            fail_reason=wrong.format(n),
+        )
+        for n, (partition, phase) in enumerate(places)
+    ]
+    write_report(files.perflogs, failed)
+    assert sorted(Sent().of(files.read())) == [
+        "began: failed Other 0",
+        "began: failed Other 1",
+        "began: failed Other 2 and 1 more",
+    ]
+
+
 def test_topics_that_become_one_are_all_over_at_the_end(tmp_path: Path) -> None:
     site = SiteFiles(tmp_path).days(slow(1.0), series=EIGHT[:2]).read()
     members = [Member(each) for each in site.series]

@@ -159,7 +159,7 @@ def _system_of(alerts: Iterable[Alert]) -> str:
 def _grouped(alerts: Iterable[Alert]) -> list[list[Alert]]:
     """Return new alerts, grouped by topic; each change is a topic of its own.
 
-    Missing samples of a file system are one topic, and so are checks that fail in the same way.
+    Missing samples of a file system are one topic, and so are checks that fail alike in one phase.
     """
     found: defaultdict[tuple[object, ...], list[Alert]] = defaultdict(list)
     for number, alert in enumerate(alerts):
@@ -168,7 +168,8 @@ def _grouped(alerts: Iterable[Alert]) -> list[list[Alert]]:
             key = alert.members[0].series.key
             found[kind, key.system, key.file_system].append(alert)
         elif kind in _COUNTED:
-            found[kind, what_failed(alert.reason)].append(alert)
+            where, _, why = alert.reason.partition(": ")
+            found[kind, where, what_failed(why)].append(alert)
         else:
             found[kind, number].append(alert)
     return list(found.values())
