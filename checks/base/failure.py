@@ -56,9 +56,7 @@ _REASONS = [
 
 # A run directory, which is gone when somebody reads its path. A search that began at each slash
 # would take hours in a line of a megabyte.
-_RUN_DIRECTORY = re.compile(
-    r"(?<![^\s\"'(=:])/[^\s\"'(=:]*/iobands-\w+-\w{10}(?:\.\w{10})?/data/"
-)
+_RUN_DIRECTORY = re.compile(r"(?<![^\s\"'(=:])/[^\s\"'(=:]*/iobands-\w+-\w{10}(?:\.\w{10})?/data/")
 
 #: The exit status of a program that SIGTERM ended.
 _TERMINATED = "143"

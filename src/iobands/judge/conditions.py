@@ -306,5 +306,5 @@ def _resolved(action: Action, series: Sequence[Series], system: str) -> LedgerEn
     named = [each for each in series if action in each.actions]
     subject = action.subject or subject_of(named, series)
     assert action.since is not None
-    entry = LedgerEntry(subject, action.since, None, action.when, action.ratio, system=system)
+    entry = LedgerEntry(subject, action.since, ended=action.when, ratio=action.ratio, system=system)
     return _ended_by(entry, action)

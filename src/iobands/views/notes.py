@@ -15,7 +15,15 @@ from typing import Any, Final
 from iobands import snapshot
 from iobands.snapshot import Leftover, SeriesKey, Snapshot, State, figure
 from iobands.views import writing
-from iobands.views.writing import maintenance_text, plural, share_text, size_text, time_text
+from iobands.views.writing import (
+    asked_text,
+    due_text,
+    maintenance_text,
+    plural,
+    share_text,
+    size_text,
+    time_text,
+)
 
 #: The command that shows what the digest leaves out.
 SHOW_ALL: Final = "iobands status --all"
@@ -39,9 +47,8 @@ def remarks_of(site: Snapshot, *, rejected: bool) -> Iterator[Remark]:
     """Yield the remarks on a site, the most urgent first; remarks without lines are not shown."""
     yield Remark("Uneven placement of files on storage targets", unevenly_placed(site))
     planned = [
-        f"{writing.asked_text(site, ask)}: next repeat {due} ({ask.why})"
+        f"{asked_text(site, ask)}: next repeat {due_text(ask, site.now)} ({ask.why})"
         for ask in site.planned
-        for due in [writing.due_text(ask, site.now)]
     ]
     yield Remark("To be measured again by the hourly `iobands run --suspects`", planned)
     yield Remark("Not measured", not_measured(site))
