@@ -91,7 +91,7 @@ def why_no_output(state: str | None, patience: float | None, stage: str) -> str:
 
 
 def reason_in(said: str) -> str | None:
-    """The line that best explains the failure, if any does; files of the run have no directory."""
+    """The line that best explains the failure, if any does, without the directory of a run."""
     for pattern in _REASONS:
         found = pattern.search(said)
         if found:

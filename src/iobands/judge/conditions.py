@@ -115,7 +115,7 @@ def of_suspicions(series: Iterable[Series], budgets: Mapping[str, Budget]) -> It
 
 
 def of_missing(series: Iterable[Series], explained: Collection[SeriesKey]) -> Iterator[Alert]:
-    """Yield an alert for series of a file system whose newest sample is missing alike.
+    """Yield an alert for series of a file system whose newest samples are missing for one cause.
 
     Series in `explained` have an alert about the obstacle that stopped their checks.
     """

@@ -103,7 +103,7 @@ def deliver(outbox: Outbox, entries: Sequence[Delivery], settings: Settings) -> 
 
 
 def attempt(act: Callable[[], None]) -> tuple[str, bool]:
-    """Call `act`, which talks to a server; return why it failed, or "", and if anybody was reached.
+    """Call `act`, which talks to a server; return why it failed, or "", and if it reached anybody.
 
     An exception or a timeout counts as an error of this server alone. The text has no secrets and
     no control characters.

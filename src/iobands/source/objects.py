@@ -144,7 +144,7 @@ class ObjectStore:
         return sorted(known | {name for name in names if self._has_news(name)})
 
     def _has_news(self, name: str) -> bool:
-        """Return whether documents say that a system ran; if unreadable, as its reader says why."""
+        """Return whether its documents say that a system ran, or cannot be read."""
         try:
             with self._errors():
                 place = f"documents/system={quote(name)}/perflogs/{quote(name)}/reports/"
@@ -152,7 +152,7 @@ class ObjectStore:
                 return bool(self._list(place)) or (
                     document_of(self, name, rejected).content not in NO_LINES
                 )
-        except StoreError:
+        except StoreError:  # its reader says why
             return True
 
     def _named(self, top: str) -> set[str]:

@@ -453,7 +453,7 @@ def sites_of(store: Store) -> Sequence[Sequence[str]]:
     sites: defaultdict[bytes, list[str]] = defaultdict(list)
     for system in store.systems():
         site = system.encode()
-        with suppress(StoreError):  # who reads the system says why
+        with suppress(StoreError):  # its reader says why
             site = document_of(store, system, SITE).content or site
         sites[site].append(system)
     return [*sites.values()]
