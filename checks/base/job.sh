@@ -60,8 +60,7 @@ make_run_directory() {
     ! unsafe=$(writable_by_others) || refuse "$unsafe"
     noted_directory=$(make_marked "$noted_directory" 2>mkdir.txt) || {
         unsafe=$(tail -n 1 mkdir.txt)
-        refuse "no directory can be made there (${unsafe##*: }):" \
-            "does it exist, and may you write to it?"
+        refuse "no directory can be made there: ${unsafe##*: }"
     }
     remove_at_the_end
     run_directory=$noted_directory/data

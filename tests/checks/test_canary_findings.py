@@ -69,10 +69,10 @@ def test_medians_of_proven_phases_are_its_rates(finding):
         ("No such file or directory", "unmounted"),
         ("Stale file handle", "stale"),
         ("Transport endpoint is not connected", "stale"),
-        ("no directory can be made there (Read-only file system): does it exist", "read-only"),
+        ("no directory can be made there: Read-only file system", "read-only"),
         ("0.004 GiB are free; this run needs 1 GiB", "full"),
-        ("no directory can be made there (Disk quota exceeded): does it exist", "full"),
-        ("no directory can be made there (Permission denied): does it exist", "failed"),
+        ("no directory can be made there: Disk quota exceeded", "full"),
+        ("no directory can be made there: Permission denied", "failed"),
     ],
 )
 def test_what_the_guards_refuse_has_a_name(finding, reason, name):

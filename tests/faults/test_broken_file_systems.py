@@ -54,8 +54,8 @@ UNFIT = {
 
 # The message of the job script if a file system became so after the probe.
 REFUSALS = {
-    "absent": "no directory can be made there (No such file or directory): does it exist, and may",
-    "readonly": "no directory can be made there (Read-only file system): does it exist, and may",
+    "absent": "no directory can be made there: No such file or directory\n",
+    "readonly": "no directory can be made there: Read-only file system\n",
     "small": "0.00391 GiB are free; this run needs 0.00781 GiB",
     "guarded": "0.0625 GiB are free; this run needs 1.01 GiB: it writes 0.00781",
 }
