@@ -82,6 +82,14 @@ def how_it_ended(tool: str, status: str, state: str | None, limit: float | None)
     return f"exit status {status}" if status else f"{tool} did not run to its end"
 
 
+def why_it_failed(tool: str, status: str, state: str | None, limit: float | None, said: str) -> str:
+    """How a failed program ended, and why; only why, if the job script refused to start it."""
+    reason = reason_in(said) or ""
+    is_refused = not status and state not in _ENDED_BY_SCHEDULER and reason.startswith("iobands: ")
+    ended = "" if is_refused else how_it_ended(tool, status, state, limit)
+    return ": ".join(filter(None, [ended, reason]))
+
+
 def why_no_output(state: str | None, patience: float | None, stage: str) -> str:
     """Why a job left no output in its stage directory; `patience` is its longest wait."""
     if state in {"COMPLETED", "FAILED"}:

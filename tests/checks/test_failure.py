@@ -2,7 +2,7 @@
 
 import pytest
 
-from checks.base.failure import how_it_ended, reason_in, why_no_output
+from checks.base.failure import how_it_ended, reason_in, why_it_failed, why_no_output
 
 
 @pytest.mark.parametrize(
@@ -23,6 +23,14 @@ from checks.base.failure import how_it_ended, reason_in, why_no_output
 )
 def test_how_a_program_ended(status, state, ended):
     assert how_it_ended("benchio", status, state, 1800).startswith(ended)
+
+
+def test_a_program_that_the_job_script_did_not_start_has_not_ended():
+    refused = "iobands: /work: 0 GiB are free; this run needs 1 GiB"
+    assert why_it_failed("benchio", "", "FAILED", 1800, f"{refused}\n") == refused
+    assert why_it_failed("benchio", "", None, 1800, "lost") == "benchio did not run to its end"
+    ended = "exit status 1: benchio: rank 0 on host n1: write of /work/f failed: EIO"
+    assert why_it_failed("benchio", "1", "FAILED", 1800, ended.partition(": ")[2]) == ended
 
 
 def test_why_a_job_left_no_output():

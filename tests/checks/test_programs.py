@@ -191,8 +191,8 @@ def test_spack_installs_once_for_all_checks_and_is_loaded(spacked, tools, tmp_pa
     assert asked.count("/rfm_spack_env load --sh ior@4.0.0\n") == 4  # a job each
     assert said.count("Reason: sanity error: exit status 3: cannot do anything") == 1
     assert (
-        "Reason: sanity error: mdtest did not run to its end: iobands: Spack cannot load ior@4.0.0 "
-        "in jobs: do they find the command spack?\n"
+        "Reason: sanity error: iobands: Spack cannot load ior@4.0.0 in jobs: do they find the "
+        "command spack?\n"
     ) in said
 
 
