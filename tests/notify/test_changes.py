@@ -632,6 +632,31 @@ def test_series_without_samples_have_not_recovered_where_their_file_system_is_un
     ]
 
 
+def test_a_file_system_that_is_unfit_on_several_partitions_is_one_topic(tmp_path: Path) -> None:
+    site = SiteFiles(tmp_path).write(daily([1.5] * 30, last=5.25)).read()
+    topics, _ = changes([], site, NOTIFIED)
+    found = [
+        ("a", "full: 0 GiB are free, 0.1 are needed; 4 checks not run"),
+        ("b", "full: 2 files"),
+    ]
+    (series,) = site.series
+    alerts = tuple(
+        Alert(Severity.UNFIT, f"disk on here:{name}", reason=why, system="here")
+        for name, why in found
+    )
+    stopped = tuple(
+        Obstacle("disk", "here", name, why, NOW, (), frozenset({series.key})) for name, why in found
+    )
+    site = replace(site, alerts=alerts, obstacles=stopped)
+    over, began = (message_of(each, site, "") for each in changes(topics, site, NOTIFIED)[1])
+    assert over.text.startswith("disk fpp write_bw: now unfit disk; known since")
+    assert began.title == f"began: unfit disk on here:a and 1 more, {found[0][1]}"
+    other = replace(alerts[0], subject="work on here:a")  # for the same reason
+    site = replace(site, alerts=(*alerts, other, replace(other, reason="x", subject="fast")))
+    events = changes([], site, NOTIFIED)[1]
+    assert sorted(len(each.alerts) for each in events) == [1, 3]
+
+
 def test_trouble_of_a_series_at_another_scale_is_over(tmp_path: Path) -> None:
     """The site now measures with two processes, not four, and nobody waits for the old series."""
     slow_runs = daily(levels((105, 1), (15, 0.6)), last=4)

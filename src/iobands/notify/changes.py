@@ -160,13 +160,19 @@ def _grouped(alerts: Iterable[Alert]) -> list[list[Alert]]:
     """Return new alerts, grouped by topic; each change is a topic of its own.
 
     Missing samples of a file system are one topic, and so are checks that fail alike in one phase.
+    What is unfit on several partitions is one topic, though the figures differ.
     """
     found: defaultdict[tuple[object, ...], list[Alert]] = defaultdict(list)
+    reasons: dict[tuple[str, str], str] = {}  # the first reason why something is unfit
     for number, alert in enumerate(alerts):
         kind = _KINDS[alert.severity]
         if kind == "missing" and alert.members:
             key = alert.members[0].series.key
             found[kind, key.system, key.file_system].append(alert)
+        elif kind == "unfit":
+            subject = alert.system, alert.subject.partition(" on ")[0]
+            reason = reasons.setdefault(subject, alert.reason)
+            found[kind, alert.system, reason].append(alert)
         elif kind in _COUNTED:
             where, _, why = alert.reason.partition(": ")
             found[kind, where, what_failed(why)].append(alert)
@@ -371,7 +377,7 @@ def _alert_of(event: Event, site: Snapshot) -> tuple[str, int | None]:
 
 
 def _headline(event: Event, own: Alert | None, site: Snapshot) -> str:
-    """Return the subject of a message for its title; for one open alert, also its details."""
+    """Return the subject of a message for its title, with details of an open alert, the first."""
     if len(event.alerts) == 1:
         (alert,) = event.alerts
         said = [printable(each) for each in alert_lines.details(alert, site, short=True)[:2]]
@@ -380,6 +386,7 @@ def _headline(event: Event, own: Alert | None, site: Snapshot) -> str:
         words = [alert_lines.named(own, site, counted=False)]
     else:
         words = [writing.at_system(event.topic.title, event.topic.system, site)]
+        words += [printable(each.reason) for each in event.alerts[:1] if each.reason]
     return ", ".join(words)[:180]
 
 
@@ -407,7 +414,8 @@ def _ending(topic: Topic, own: Alert | None, name: str, site: Snapshot) -> Itera
     end = own.end if own and snapshot.MERGED not in own.end else ""
     keys = {each.key for each in site.series if each.name in topic.members}
     if topic.kind == "missing":
-        after = [f"{Severity.UNFIT.value} {e.subject}" for e in site.obstacles if keys & e.keys]
+        found = (e.subject for e in site.obstacles if keys & e.keys)
+        after = [f"{Severity.UNFIT.value} {subject}" for subject in dict.fromkeys(found)]
     else:
         graver = [e for e in site.alerts if _RANK[e.severity.value] <= _RANK[topic.severity]]
         also = (each for each in graver if keys & each.keys)
