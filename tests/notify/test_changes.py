@@ -657,6 +657,22 @@ def test_a_file_system_that_is_unfit_on_several_partitions_is_one_topic(tmp_path
     assert sorted(len(each.alerts) for each in events) == [1, 3]
 
 
+def test_the_title_of_a_message_about_a_failure_begins_with_its_cause(tmp_path: Path) -> None:
+    files = SiteFiles(tmp_path).write(daily([1.5] * 30, last=1))
+    full = "benchio: rank 0 on host n1: write of proc0.dat failed: No space left on device"
+    failed = {"fail_phase": "sanity", "fail_reason": f"sanity error: exit status 1: {full}"}
+    write_report(files.perflogs, [case(**failed)])
+    site = files.read()
+    (message,) = [message_of(each, site, "") for each in changes([], site, NOTIFIED)[1]]
+    assert message.title == f"began: no data disk fpp write_bw, {full}"
+    assert f"failed: sanity error: exit status 1: {full}" in " ".join(message.text.split())
+    failed["fail_reason"] = f"sanity error: {'long ' * 99}"
+    write_report(files.perflogs, [case(**failed)])
+    site = files.read()
+    (message,) = [message_of(each, site, "") for each in changes([], site, NOTIFIED)[1]]
+    assert (message.title.count("long"), message.title[-1]) == (32, "…")
+
+
 def test_trouble_of_a_series_at_another_scale_is_over(tmp_path: Path) -> None:
     """The site now measures with two processes, not four, and nobody waits for the old series."""
     slow_runs = daily(levels((105, 1), (15, 0.6)), last=4)

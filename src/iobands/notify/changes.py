@@ -8,6 +8,7 @@ changes while it grows.
 from __future__ import annotations
 
 import math
+import re
 import uuid
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
@@ -294,6 +295,11 @@ def _numbered(alert: Alert) -> str:
 _MOST_ALERTS: Final = 10
 _MOST_SERIES: Final = 20
 _MOST_REASON: Final = 1000  # characters
+_MOST_TITLE: Final = 180
+# What stands in a reason before the cause; the text of a message has it.
+_OF_ONE_RUN: Final = re.compile(
+    r"the (run|check) of \d+ \w+ \d+ \d+:\d+ (failed: )?(sanity error: )?(exit status \d+: )?"
+)
 #: The text about alerts that are over, by severity; by default `no longer SEVERITY`.
 _ENDING_TEXTS: Final = {
     Severity.NO_DATA.value: "no sample is missing any more",
@@ -387,7 +393,8 @@ def _headline(event: Event, own: Alert | None, site: Snapshot) -> str:
     else:
         words = [writing.at_system(event.topic.title, event.topic.system, site)]
         words += [printable(each.reason) for each in event.alerts[:1] if each.reason]
-    return ", ".join(words)[:180]
+    title = _OF_ONE_RUN.sub("", ", ".join(words))
+    return title if len(title) <= _MOST_TITLE else f"{title[:_MOST_TITLE]}…"
 
 
 def _of_alert(alert: Alert, site: Snapshot) -> Iterator[str]:
