@@ -35,6 +35,7 @@ from iobands.views.writing import command_text, sparkline, summary
 from tests.conftest import Command
 from tests.factory import NOW, case, daily, line, write_perflog, write_report
 from tests.fault_table import Observed
+from tests.sites import DAY, SiteFiles, levels
 from tests.views.sites import acknowledge, dropped, everything, healthy, look
 from tests.views.sites import site as made_up
 
@@ -149,6 +150,15 @@ def test_a_narrow_terminal_breaks_no_name(tmp_path: Path) -> None:
     assert lines[place + 1] == names[0]
     assert re.fullmatch(r" {6}\S+ GiB/s  −\d\d %  -  degraded", lines[place + 2])
     assert f"  degraded  1 {names[0]}" in lines
+
+
+def test_a_series_that_has_degraded_shows_no_old_rate_as_its_newest(tmp_path: Path) -> None:
+    files = SiteFiles(tmp_path).write(daily(levels((105, 1), (15, 0.5))))
+    (row,) = [line for line in text(files.read()).splitlines() if line.startswith("disk fpp")]
+    assert re.fullmatch(r"disk fpp  \S+ GiB/s  −\d\d % +-  degraded", row)
+    later = text(files.read(NOW + 4 * DAY))
+    (row,) = [line for line in later.splitlines() if line.startswith("disk fpp")]
+    assert row.split() == ["disk", "fpp", "no", "data", "-", "degraded"]
 
 
 def test_a_pane_of_a_few_columns_ends_no_command(site: Snapshot) -> None:

@@ -265,7 +265,7 @@ def _cells(series: Series | None, known: dict[SeriesKey, Series]) -> tuple[str, 
     """Return the newest value, and its difference from the median of its band in percent."""
     if series is None or series.status.value is None:
         return "-", ""
-    if series.status.state is State.NO_DATA:
+    if series.status.missing:  # also of a series that has degraded, whose state stays so
         return "no data", ""
     usual, value = _of_usual(series), figure(series.status.value)
     if ends := _interval(series, known):
