@@ -29,7 +29,6 @@ from iobands.snapshot import (
     Snapshot,
     printable,
     slug,
-    what_failed,
 )
 from iobands.views import alert_lines, writing
 
@@ -175,8 +174,7 @@ def _grouped(alerts: Iterable[Alert]) -> list[list[Alert]]:
             reason = reasons.setdefault(subject, alert.reason)
             found[kind, alert.system, reason].append(alert)
         elif kind in _COUNTED:
-            where, _, why = alert.reason.partition(": ")
-            found[kind, where, what_failed(why)].append(alert)
+            found[kind, alert.failure].append(alert)
         else:
             found[kind, number].append(alert)
     return list(found.values())
@@ -297,7 +295,7 @@ _MOST_SERIES: Final = 20
 _MOST_REASON: Final = 1000  # characters
 _MOST_TITLE: Final = 180
 # What stands in a reason before the cause; the text of a message has it.
-_OF_ONE_RUN: Final = re.compile(
+_BEFORE_THE_CAUSE: Final = re.compile(
     r"the (run|check) of \d+ \w+ \d+ \d+:\d+ (failed: )?(sanity error: )?(exit status \d+: )?"
 )
 #: The text about alerts that are over, by severity; by default `no longer SEVERITY`.
@@ -393,7 +391,7 @@ def _headline(event: Event, own: Alert | None, site: Snapshot) -> str:
     else:
         words = [writing.at_system(event.topic.title, event.topic.system, site)]
         words += [printable(each.reason) for each in event.alerts[:1] if each.reason]
-    title = _OF_ONE_RUN.sub("", ", ".join(words))
+    title = _BEFORE_THE_CAUSE.sub("", ", ".join(words))
     return title if len(title) <= _MOST_TITLE else f"{title[:_MOST_TITLE]}…"
 
 

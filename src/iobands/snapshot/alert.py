@@ -254,6 +254,12 @@ class Alert:
         return frozenset(member.series.key for member in self.members)
 
     @property
+    def failure(self) -> tuple[str, str]:
+        """Where a check failed, and what failed: equal for checks that failed alike."""
+        where, _, why = self.reason.partition(": ")
+        return where, what_failed(why)
+
+    @property
     def exit_status(self) -> int:
         """The exit status of a monitoring plug-in for this alert."""
         status = self.severity.exit_status

@@ -140,9 +140,7 @@ def _merged(alerts: Sequence[Alert]) -> list[Alert]:
     found: defaultdict[object, list[Alert]] = defaultdict(list)
     for each in alerts:
         is_check = each.severity is snapshot.Severity.FAILED and each.since
-        where, _, why = each.reason.partition(": ")
-        key = (each.system, where, snapshot.what_failed(why))
-        found[key if is_check else id(each)].append(each)
+        found[(each.system, each.failure) if is_check else id(each)].append(each)
     return [
         replace(first, subject=writing.some([first.subject, *(e.subject for e in others)], 1))
         for first, *others in found.values()
