@@ -11,6 +11,7 @@ import sys
 import tempfile
 from datetime import datetime, timedelta, timezone
 from functools import partial
+from pathlib import Path
 from urllib.parse import unquote
 
 import duckdb
@@ -33,6 +34,15 @@ from tests.source.engines import ENGINES
 def own_cache(tmp_path_factory, monkeypatch):
     """Keep the cache of a reader out of the home directory of whoever runs the tests."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
+
+
+def site_of(system: str, above: Path, ago: int = 0) -> tuple[Path, Path]:
+    """Make a site whose only system has this name; return its directory and its perflog."""
+    root = site(above / system, ago=ago)
+    (root / "perflogs" / "here").rename(root / "perflogs" / system)
+    log = root / "perflogs" / system / "local" / "BenchioFPP.log"
+    log.write_text(log.read_text().replace("|here|", f"|{system}|"))
+    return root, log
 
 
 def test_a_cluster_pushes_and_anybody_reads(iobands, tmp_path):
@@ -105,10 +115,7 @@ def test_a_store_of_several_sites_has_a_line_and_a_dashboard_for_each(
 ):
     store = f"{tmp_path}/store"
     for name in ("one", "two"):
-        root = site(tmp_path / name)
-        (root / "perflogs" / "here").rename(root / "perflogs" / name)
-        log = root / "perflogs" / name / "local" / "BenchioFPP.log"
-        log.write_text(log.read_text().replace("|here|", f"|{name}|"))
+        root, log = site_of(name, tmp_path)
         if name == "two":  # what fell by three quarters
             log.write_text(re.sub(r"\|1\.5\|(?=[^\n]*\n\Z)", "|0.1|", log.read_text()))
             began = datetime.now(timezone.utc) - timedelta(days=3)
@@ -182,10 +189,7 @@ def test_in_a_shared_directory_nobody_writes_to_the_systems_of_others(tmp_path):
     subprocess.run(["sh", "-e", "-c", f"umask 022; {made}"], cwd=tmp_path, check=True)
     rights = ("--inh-caps", "+dac_read_search", "--ambient-caps", "+dac_read_search")
     for user, name in ("1", "one"), ("2", "two"):
-        root = site(tmp_path / name, ago=100)
-        (root / "perflogs" / "here").rename(root / "perflogs" / name)
-        log = root / "perflogs" / name / "local" / "BenchioFPP.log"
-        log.write_text(log.read_text().replace("|here|", f"|{name}|"))
+        root, _ = site_of(name, tmp_path, ago=100)
         subprocess.run(["chown", "-R", user, root], check=True)
         as_user = ("setpriv", "--reuid", user, "--regid", "1234", "--clear-groups", *rights)
         for _ in range(2):
@@ -215,10 +219,7 @@ def test_a_system_that_others_may_not_read_hides_no_other(closed, iobands, tmp_p
     """As where one of several clusters pushes to a shared directory with umask 077."""
     store = f"{tmp_path}/store"
     for name in ("here", "two"):
-        root = site(tmp_path / name)
-        (root / "perflogs" / "here").rename(root / "perflogs" / name)
-        log = root / "perflogs" / name / "local" / "BenchioFPP.log"
-        log.write_text(log.read_text().replace("|here|", f"|{name}|"))
+        root, _ = site_of(name, tmp_path)
         assert iobands("push", "--store", store, cwd=root).returncode == 0
     place = tmp_path / "store" / closed.replace("new", "system=new")
     place.mkdir(exist_ok=True)
