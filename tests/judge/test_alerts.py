@@ -312,6 +312,15 @@ def test_checks_that_fail_alike_are_one_alert_though_their_words_differ(tmp_path
     assert odd.reason.endswith("open of /work/5.dat failed: Permission denied (errno 13)")
 
 
+def test_modules_that_are_missing_differ_by_their_names() -> None:
+    first, other, newer = (
+        what_failed(f"the run of 21 Nov 2026 01:13 failed: no module {name} on nid00{node}")
+        for name, node in (("gcc/12", 1), ("openmpi/4", 2), ("gcc/13", 3))
+    )
+    assert first != other
+    assert first == newer
+
+
 def test_a_long_reason_takes_no_longer_to_compare_than_to_read() -> None:
     long = "a" * 200_000
     assert what_failed(f"write of /work/0.dat failed: {long}") == long

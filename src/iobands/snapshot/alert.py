@@ -368,17 +368,17 @@ def ratio_of(member: Member) -> float:
 
 
 _WHEN: Final = re.compile(r"the (?:run|check) of \d+ \w+ \d+ \d+:\d+ ")
-#: Is in words of one run, such as paths, hosts and numbers.
-_OF_ONE_RUN: Final = re.compile(r"[/\d]")
+# The end of a word from where it may be of one run: a path, or a number as in the name of a host.
+_OF_ONE_RUN: Final = re.compile(r"(?:\d|(?<!\w)/).*")
 
 
 def what_failed(reason: str) -> str:
     """Return the part of `reason` that is the same in all runs that failed alike.
 
-    It lacks the time, paths, hosts and numbers. A reason without a failure is returned unchanged.
+    It lacks the time, paths and numbers. A reason without a failure is returned unchanged.
     """
     said = _WHEN.sub("", reason)
     _, failed, why = said.rpartition("failed: ")
     if not failed and said == reason:
         return reason
-    return " ".join(word for word in why.split() if not _OF_ONE_RUN.search(word))
+    return " ".join(_OF_ONE_RUN.sub("", word) for word in why.split())
