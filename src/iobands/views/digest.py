@@ -296,7 +296,8 @@ def plugin_line(site: Snapshot) -> str:
 def performance(site: Snapshot) -> list[str]:
     """Return the newest rate of each series as performance data, with its floor as critical range.
 
-    The form is the one of Nagios and Icinga: `'label'=value;warning;critical;minimum`.
+    The form is the one of Nagios and Icinga: `'label'=value;warning;critical;minimum`. The value is
+    `U`, unknown, while samples are missing.
     """
     found = []
     for each in site.series:
@@ -304,7 +305,8 @@ def performance(site: Snapshot) -> list[str]:
         label = printable(each.label).replace("=", " ").replace("|", "/").replace("'", "''")
         critical = f"{each.status.band.floor:.6g}:" if each.status.band else ""
         if each.status.value is not None:
-            found.append(f"'{label}'={each.status.value:.6g};;{critical};0")
+            newest = "U" if each.status.missing else f"{each.status.value:.6g}"
+            found.append(f"'{label}'={newest};;{critical};0")
     return found
 
 
