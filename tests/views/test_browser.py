@@ -302,7 +302,14 @@ def test_a_run_has_the_figure_and_the_verdict_of_the_digest(opened: Open, site: 
         known = zip(series.history.values.tolist(), series.verdicts.codes.tolist(), strict=True)
         expected = [[figure(value), VERDICTS[code]] for value, code in known]
         assert page.evaluate(runs, series_id(series.key)) == expected
-    halves = {106.5: "107", 1.125: "1.13", 1234.5: "1235", 12450.0: "12500", 0.0: "0"}
+    halves = {
+        106.5: "107",
+        1.125: "1.13",
+        1234.5: "1235",
+        12450.0: "12500",
+        0.0: "0",
+        3e-7: "0.0000003",
+    }
     assert page.evaluate("(values) => values.map(iobands.figure)", [*halves]) == [*halves.values()]
     assert [*map(figure, halves)] == [*halves.values()]
 

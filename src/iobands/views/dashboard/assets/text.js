@@ -32,9 +32,10 @@ iobands.element = function element(name, attributes = {}, ...children) {
     element("span", { class: `tag ${known ? "known" : word.replace(" ", "-").toLowerCase()}` },
       element("span", { "aria-hidden": "true" }, `${iobands.marks[word] ?? "●"} `), text);
 
+  const THREE_DIGITS = new Intl.NumberFormat("en", { maximumSignificantDigits: 3, useGrouping: false });
   iobands.figure = (value) => {
     if (Math.abs(value) >= 100 && Math.abs(value) < 1e4) return value.toFixed(0);
-    return String(Number(value.toPrecision(3)));
+    return THREE_DIGITS.format(value);
   };
 
   const NAMES = {
