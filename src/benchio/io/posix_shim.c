@@ -32,11 +32,10 @@ int benchio_interrupted(int number) { return number == EINTR; }
 
 int benchio_missing(int number) { return number == ENOENT; }
 
-/* The path is at fault, and not, for example, a full file system. */
+/* The path is at fault, and not, for example, a full or a read-only file system. */
 int benchio_unwritable(int number)
 {
-    return number == ENOENT || number == ENOTDIR || number == EACCES || number == EPERM ||
-           number == EROFS;
+    return number == ENOENT || number == ENOTDIR || number == EACCES || number == EPERM;
 }
 
 /* Opens a file; posix_api.f90 defines the modes. */

@@ -165,7 +165,8 @@ def unusable(name: str, reason: str) -> StoreError:
     """Return the error for what a library says of a store, in one line and without passwords."""
     text = re.sub(r"\S+://\S+", lambda url: without_password(url[0]), reason)
     text = _NOISE.sub("", text)
-    return StoreError(f"{name}: {'; '.join(' '.join(each.split()) for each in text.splitlines())}")
+    lines = "; ".join(" ".join(each.split()) for each in text.splitlines())
+    return StoreError(f"{name}: {lines.replace('?;', '?')}")
 
 
 def refuse_newer(name: str, schema: str) -> bool:
