@@ -296,17 +296,16 @@ def plugin_line(site: Snapshot) -> str:
 def performance(site: Snapshot) -> list[str]:
     """Return the newest rate of each series as performance data, with its floor as critical range.
 
-    The form is the one of Nagios and Icinga: `'label'=value;warning;critical;minimum`. The value is
-    `U`, unknown, while samples are missing.
+    The form is the one of Nagios and Icinga: `'label'=value;warning;critical;minimum`. A series whose
+    samples are missing has none: Icinga warns of the value U, though the form allows it.
     """
     found = []
     for each in site.series:
         # a label must not contain = or |, and a quote in it is doubled
         label = printable(each.label).replace("=", " ").replace("|", "/").replace("'", "''")
         critical = f"{each.status.band.floor:.6g}:" if each.status.band else ""
-        if each.status.value is not None:
-            newest = "U" if each.status.missing else f"{each.status.value:.6g}"
-            found.append(f"'{label}'={newest};;{critical};0")
+        if each.status.value is not None and not each.status.missing:
+            found.append(f"'{label}'={each.status.value:.6g};;{critical};0")
     return found
 
 
