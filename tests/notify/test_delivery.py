@@ -402,7 +402,7 @@ def test_a_secret_is_in_no_message_of_an_error_and_in_no_file(
     assert (status, said.count("HTTP status 401")) == (3, 2)
     monkeypatch.setenv("HOOK", f"http://127.0.0.1:1/{SECRET}")
     said += call("notify")[1]
-    assert "ConnectionError" in said
+    assert "127.0.0.1:1: ConnectionError: Connection refused" in said
     every = [path.read_text() for path in site.rglob("*") if path.is_file()]
     assert not any(SECRET in text for text in (said, *every))
 
@@ -441,6 +441,12 @@ def test_a_passive_result_with_freshness_and_pings(web: Web) -> None:
         ("/ping/uuid", ""),
         ("/ping/uuid/fail", "why"),
     ]
+
+
+def test_a_service_that_icinga_does_not_know_is_named(web: Web) -> None:
+    wrong = channel("icinga", url=web.url, host="hpc", service="io", password={"env": "TOKEN"})
+    with pytest.raises(SendError, match=r"^the monitor has no service 'io' on the host 'hpc'$"):
+        report(wrong, 0, "IOBANDS OK")
 
 
 @pytest.mark.parametrize(

@@ -90,11 +90,20 @@ def call(method: str, url: str, **options: Any) -> str:  # noqa: ANN401
         ):
             content = answer.raw.read(_MOST_BYTES, decode_content=True)
     except (requests.RequestException, urllib3.exceptions.HTTPError) as error:
-        raise SendError(f"{_host(url)}: {type(error).__name__}") from None
+        raise SendError(f"{_host(url)}: {_why(error)}") from None
     said = content.decode(errors="replace")
     if answer.status_code not in _ACCEPTED:
         raise SendError(f"{_host(url)}: HTTP status {answer.status_code}: {said}")
     return said
+
+
+def _why(error: BaseException) -> str:
+    """Return why no answer came, in the words of the system; the others contain the address."""
+    inner = error
+    while cause := inner.__cause__ or inner.__context__:
+        inner = cause
+    said = getattr(inner, "verify_message", None) or getattr(inner, "strerror", None)
+    return ": ".join(filter(None, [type(error).__name__, said]))
 
 
 def ask(method: str, url: str, kind: type[_Json], **options: Any) -> _Json:  # noqa: ANN401

@@ -136,6 +136,8 @@ def send(channel: Channel, message: Message) -> None:
 
 _FRESH_HOURS: Final = 26.0
 _MOST_OF_PING: Final = 10_000  # characters
+# How Icinga 2.13 answers, with status 500, if it knows no such service.
+_NO_RESULTS: Final = '{"results":[]}'
 
 
 def report(monitor: Channel, status: int, output: str, performance: Sequence[str] = ()) -> None:
@@ -165,8 +167,13 @@ def report(monitor: Channel, status: int, output: str, performance: Sequence[str
         url = f"{options['url'].rstrip('/')}/v1/actions/process-check-result"
         how = {"auth": (options.get("user", ""), own), "verify": verify}
         how["headers"] = {"Accept": "application/json"}
-        answer = channels.ask("POST", url, dict[str, Any], json=body, **how)
-        if not answer.get("results"):
+        try:
+            found = channels.ask("POST", url, dict[str, Any], json=body, **how).get("results")
+        except SendError as error:
+            if not str(error).endswith(_NO_RESULTS):
+                raise
+            found = []
+        if not found:
             raise SendError(f"the monitor has no service {service!r} on the host {host!r}")
         return
     result = {
