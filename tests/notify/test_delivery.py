@@ -138,7 +138,7 @@ def test_a_test_without_channels_says_so(site: Path) -> None:
     configure(site)
     assert call("notify", "--test") == (
         0,
-        "config/notify.yaml has no channels: nothing was sent.\n",
+        "config/notify.yaml has no channels, and monitors get no test: nothing was sent.\n",
     )
 
 

@@ -307,7 +307,7 @@ def _tell(site: Snapshot, settings: Settings, outbox: Outbox) -> Iterator[str]:
 
 def _test(settings: Settings) -> Iterator[str]:
     if not settings.channels:
-        cli.say("config/notify.yaml has no channels: nothing was sent.")
+        cli.say("config/notify.yaml has no channels, and monitors get no test: nothing was sent.")
     for name, error in deliver.test(settings, datetime.now(timezone.utc)):
         if error:
             yield f"not sent: {name}: {error}"
