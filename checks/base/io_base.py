@@ -136,6 +136,9 @@ class IoBase(
     #: The measured variables, by the names of contract 2; the sanity phase fills `samples`.
     metrics: tuple[str, ...] = ()
 
+    #: The rate of each repeat, by metric.
+    samples: Mapping[str, Sequence[float]] = {}
+
     #: The program's report of each phase, in the words of contract 1 where it has them.
     records: Sequence[Mapping] = ()
 
@@ -173,6 +176,11 @@ class IoBase(
         with refused_if_by_hand(type(self).__name__):
             self.take_settings()
         self.take_tags()
+        if unknown := [name for name in self.metrics if name not in VARIABLE_UNITS]:
+            raise ValueError(
+                f"metrics has {unknown[0]!r}, which has no unit: add it to VARIABLE_UNITS in "
+                "src/iobands/model/fields.py"
+            )
         self.perf_variables = {
             name: make_performance_function(self.median_of, VARIABLE_UNITS[name], name)
             for name in self.metrics
@@ -230,6 +238,7 @@ class IoBase(
         try:
             self.require_success(stage)
             problems = [*self.result_problems(stage), *self.environment_problems(stage)]
+            problems = problems or self.sample_problems()
         except (ResultError, OSError) as error:
             raise SanityError(str(error)) from None  # ReFrame would repeat the text of the cause
         if problems:
@@ -365,6 +374,15 @@ class IoBase(
                 self.striping_command = self.striping.command(asked, layout)
 
     # The samples
+
+    def sample_problems(self) -> list[str]:
+        """The metrics without rates; ReFrame would pass the check without them."""
+        return [
+            f"{name}: rates above 0 expected, samples has {self.samples.get(name)}"
+            for name in self.metrics
+            # NaN is not above 0, either
+            if not all(0 < rate < float("inf") for rate in self.samples.get(name) or [0])
+        ]
 
     def judge_repeats(self, values: Mapping[str, Sequence[float]]) -> None:
         """Judge the median of each variable by its band, and record the spread of the repeats."""

@@ -249,6 +249,9 @@ class ComparedCase(Case):
     def environment_problems(self, stage: Path) -> list[str]:
         return self.transport_problems(stage)
 
+    def sample_problems(self) -> list[str]:
+        return []  # the rates are in `bandwidths`
+
     def judge_by_bands(self) -> None:
         if self.is_dry_run():
             return
