@@ -21,7 +21,8 @@ def _mounted_as(path: str) -> dict[str, str]:
         lines = Path("/proc/self/mounts").read_text(encoding="utf-8").splitlines()
     except OSError:
         return {}
-    mounts = (line.split()[1:3] for line in lines)
+    # the table writes a blank in a path as \040
+    mounts = ([word.replace("\\040", " ") for word in line.split()[1:3]] for line in lines)
     found = [mount for mount in mounts if Path(path).resolve().is_relative_to(mount[0])]
     # of several mounts at one place, the last covers the others
     return {"mounted_as": max(reversed(found), key=lambda each: len(each[0]))[1]} if found else {}
