@@ -163,12 +163,12 @@ def empty(store: Store) -> None:
 
         for path in store._list(""):
             obstore.delete(files, path)
-        store._put("iobands-store", b"1\n")
+        store._put("iobands-store", b"%d\n" % STORE_SCHEMA)
     if connection is not None:
         store._do(
             "TRUNCATE iobands.samples",
             "TRUNCATE iobands.documents",
-            "UPDATE iobands.about SET schema = 1",
+            f"UPDATE iobands.about SET schema = {STORE_SCHEMA}",  # noqa: S608
         )
     if data := getattr(store, "_data", None):  # the engine of docs/howto/add-an-engine.md
         data.execute("DELETE FROM samples")
@@ -733,7 +733,7 @@ def test_a_first_push_to_a_directory_that_was_broken_off_goes_on(site):
             with open_store(url, new=True) as store:
                 push(store)
                 assert from_store(store) == from_files(site)
-            assert (Path(url) / "iobands-store").read_bytes() == b"1\n"
+            assert (Path(url) / "iobands-store").read_bytes() == b"%d\n" % STORE_SCHEMA
 
 
 def test_a_missing_bucket_is_named_in_one_line():
@@ -953,7 +953,7 @@ def test_an_older_store_is_migrated_and_a_copy_is_kept(engine, store, site):
                 "DELETE FROM iobands.samples WHERE id = 'edited'",
             )
         else:
-            assert opened._get("iobands-store") == b"1\n"
+            assert opened._get("iobands-store") == b"%d\n" % STORE_SCHEMA
         push(opened)
         assert from_store(opened) == from_files(site)
 
@@ -1150,7 +1150,10 @@ def test_a_cluster_may_only_push_and_a_page_only_read(database, site):
         older = pytest.raises(StoreError, match="older schema: let the owner of its tables read it")
         with older, open_store(as_reader):
             pass
-        owner._do("UPDATE iobands.about SET schema = 1", "DROP INDEX iobands.own_site")
+        owner._do(
+            f"UPDATE iobands.about SET schema = {STORE_SCHEMA}",  # noqa: S608
+            "DROP INDEX iobands.own_site",
+        )
 
 
 def test_first_pushes_at_once_all_go_through(database):
