@@ -134,7 +134,7 @@ def test_a_new_site_lacks_only_a_session_and_a_schedule(
     assert status == 1
     assert "OK site file: local, 2 smoke checks" in said
     assert "OK environment mpi: /" in said
-    assert "WARN session: none yet measure once by hand: iobands run" in said
+    assert "WARN session: none by iobands run yet measure once by hand: iobands run" in said
     assert "WARN schedule: this user has none" in said
     assert "FAIL" not in said
 
@@ -584,6 +584,17 @@ def test_a_directory_of_the_root_file_system_is_warned_of(
     assert (said in doctor_here(site, monkeypatch)[1]) == is_there
 
 
+def test_a_file_system_of_two_partitions_has_one_line(
+    new_site: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = new_site / "config" / "systems" / "local.py"
+    more = 'system["partitions"] += [{**system["partitions"][0], "name": "other"}]'
+    path.write_text(f"{path.read_text('utf-8')}\n{more}\n", encoding="utf-8")
+    _, said = doctor_here(new_site, monkeypatch)
+    assert said.count("file system disk: ") == 1
+    assert said.count("file system memory: ") == 1
+
+
 @pytest.mark.usefixtures("without_reframe")
 def test_a_damaged_record_of_the_last_session_is_named(
     site: Path, monkeypatch: pytest.MonkeyPatch
@@ -593,7 +604,7 @@ def test_a_damaged_record_of_the_last_session_is_named(
     record.write_text('{"schema": 1, "ses')
     _, said = doctor_here(site, monkeypatch)
     assert f"WARN session: {record}: not the record of a session; the next session" in said
-    assert "none yet" not in said
+    assert "none by iobands run" not in said
 
 
 @pytest.mark.needs("other users")

@@ -95,7 +95,7 @@ def site_lines(site: Path) -> Iterator[Line]:
         yield warned("builds", said, f"every session builds, no canary runs: chmod 700 {builds}")
     if system:
         file = read_site_file(config / "systems", system)
-        yield from _file_systems(file)
+        yield from dict.fromkeys(_file_systems(file))  # partitions mostly have the same ones
         yield from _compilers(file)
         remedy = "correct it: every check fails until it can be read"
         try:
@@ -207,7 +207,8 @@ def _session(perflogs: Path) -> Line:
     unreadable: list[Rejected] = []
     if (last := measure.read_last_session(perflogs, unreadable)) is None:
         remedy = "" if unreadable else "measure once by hand: iobands run"
-        return warned("session", str(unreadable[0]) if unreadable else "none yet", remedy)
+        found = str(unreadable[0]) if unreadable else "none by iobands run yet"
+        return warned("session", found, remedy)
     text = f"the last one began {age_text(datetime.now(timezone.utc) - last.began)}: {last.how}"
     if last.how == COMPLETED:
         return Line("session", text)
