@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.metadata
 import json
+import os
 import re
 import subprocess
 import sys
@@ -172,14 +173,32 @@ def test_the_core_alone(core: Path, healthy: Path, light: Callable[..., list[End
     for done in (digest, *used):
         assert (done.returncode, done.stderr) == (0, ""), done
     rows = {name: row for rows in COMMANDS.values() for name, row in rows.items()}
-    of_report = {"report", "demo", "table", "advise", "calibrate"}
-    others = {f"iobands.commands.{row[0]}" for name, row in rows.items() if name not in of_report}
-    script = f"import {', '.join(sorted(others))}"
-    subprocess.run([core, "-c", script], check=True)
-    for name, done in zip(of_report, light(*([name, "--help"] for name in of_report)), strict=True):
+    modules = sorted({f"iobands.commands.{module}" for module, *_ in rows.values()})
+    subprocess.run([core, "-c", f"import {', '.join(modules)}"], check=True)
+
+
+def test_commands_without_their_packages_say_so_and_still_have_help_and_completion(
+    core: Path, light: Callable[..., list[Ended]]
+) -> None:
+    of_report = (["report", "there"], ["demo", "there"], ["table"], ["advise"], ["calibrate"])
+    for done in light(*of_report):
         said = unknown(done).stderr
-        assert said.startswith(f"IOBANDS UNKNOWN: iobands {name} needs ")
+        assert said.startswith(f"IOBANDS UNKNOWN: iobands {done.args[0]} needs ")
         assert "pip install 'iobands[report]'" in said
+    for done in light(*([name, "--help"] for name, *_ in of_report)):
+        assert (done.returncode, done.stderr) == (0, "")
+        assert done.stdout.startswith(f"Usage: iobands {done.args[0]} ")
+    for typed, wanted in (("iobands re", "report"), ("iobands report --pub", "--public")):
+        asked = {"COMP_WORDS": typed, "COMP_CWORD": str(typed.count(" "))}
+        completed = subprocess.run(
+            [core, "-m", "iobands"],
+            env={**os.environ, **asked, "_IOBANDS_COMPLETE": "complete_bash"},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert (completed.returncode, completed.stderr) == (0, "")
+        assert wanted in completed.stdout.split()
 
 
 def test_an_option_says_what_to_install_before_anything_is_done(

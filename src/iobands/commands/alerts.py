@@ -263,6 +263,7 @@ def calibrate(
     healthy run hardly ever lies. An epoch is a span of time in which the samples of a series can be
     compared.
     """
+    cli.require_report("iobands calibrate")
     judgement = judgement_of(options)
     for name in dict.fromkeys(each.key.system for each in judgement.snapshot.series):
         # an unusable file is left out of the judgement, so no band may be learned from it

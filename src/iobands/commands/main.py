@@ -69,8 +69,6 @@ COMMANDS: Final = {
         "demo": ("session", "demo", "write a made-up site and its dashboard"),
     },
 }
-#: Commands that need the packages of `iobands[report]`.
-_OF_REPORT: Final = {"report", "demo", "table", "advise", "calibrate"}
 _EVERY: Final = {name: row for rows in COMMANDS.values() for name, row in rows.items()}
 
 
@@ -84,8 +82,6 @@ class _Commands(TyperGroup):
     def get_command(self, _ctx: Any, cmd_name: str) -> Any:  # noqa: ANN401
         if cmd_name not in _EVERY:
             return None
-        if cmd_name in _OF_REPORT:
-            cli.require_report(f"iobands {cmd_name}")
         module, function, _ = _EVERY[cmd_name]
         found = getattr(import_module(f"iobands.commands.{module}"), function)
         if not isinstance(found, typer.Typer):

@@ -52,6 +52,7 @@ def report(
     are not written again. The exit status is 0 if the dashboard was written, whatever it shows, and
     3 if not.
     """
+    cli.require_report("iobands report")
     is_page, systems = format_ == "html", options.config_of("systems")
     clusters, unwritten, now = [], [], datetime.now(timezone.utc)
     cli.refuse_mixing(directory, options.perflogs_directory)
@@ -187,6 +188,7 @@ def advise(
     If the newer half of the pairs no longer supports an advice, it is withdrawn. If the runs do not
     decide a setting, the output says so, and about how many more runs are needed.
     """
+    cli.require_report("iobands advise")
     histories = judging.samples_from(options).without(model.ACCEPTANCE).histories
     advised, cases = advise_on(histories)
     if not advised and not cases:
@@ -240,6 +242,7 @@ def table(
     The settings are the ones that the site file recommends, else the best measured. With --check
     the exit status is 0 if FILE agrees with the runs, 1 if it differs, and 3 after an error.
     """
+    cli.require_report("iobands table")
     if check:
         cli.refuse("with --check", "format_")
     site = judging.site_of(options)

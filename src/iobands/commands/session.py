@@ -220,6 +220,7 @@ def demo(
     maintenance, gaps, a drop that was repaired, one that lasts, a slow storage target, a full one
     and new empty ones.
     """
+    cli.require_report("iobands demo")
     from iobands.source.demo import write_demo  # noqa: PLC0415
 
     mine = directory / "perflogs" / MADE_UP
