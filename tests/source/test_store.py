@@ -1188,6 +1188,21 @@ def test_a_role_with_settings_of_its_own_reads_the_same(database, site):
         assert from_store(store) == from_files(site)
 
 
+def test_a_function_that_somebody_made_is_never_called(database, site):
+    """Up to PostgreSQL 14, every role may make functions in `public`."""
+    # it would be called, as it fits the arguments better than PostgreSQL's own
+    function = "FUNCTION public.convert_to(text, text)"
+    body = "'BEGIN RAISE ''called as %'', current_user; END'"
+    with open_store(database, new=True) as store:
+        empty(store)
+        store._do(f"CREATE {function} RETURNS bytea LANGUAGE plpgsql AS {body}")
+        try:
+            push(store)
+            assert from_store(store) == from_files(site)
+        finally:
+            store._do(f"DROP {function}")
+
+
 @pytest.mark.parametrize("when", ["infinity", "-infinity", "200000-01-01", "0044-03-15 BC"])
 def test_a_time_that_somebody_wrote_into_the_database_is_in_nobodys_way(when, database, site):
     with open_store(database, new=True) as store:

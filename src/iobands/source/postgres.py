@@ -110,6 +110,8 @@ class PostgresStore:
             place, _, given = url.partition("?")  # of an option that comes twice, the last counts
             self._connection: Connection = dbapi.connect(f"{place}?{_PATIENCE}&{given}".rstrip("&"))
         try:
+            # in other schemas, any user may make a function that would run with our rights
+            self._do("SET search_path TO pg_catalog")
             # these settings change the text that is hashed; a role or a database may have others
             self._do("SET timezone TO 'UTC'", "SET datestyle TO ISO", "SET extra_float_digits TO 1")
             self._do(f"SET lock_timeout TO '{_LOCKED}'")
