@@ -658,6 +658,63 @@ def test_rows_of_another_system_are_not_joined_with_the_ones_of_this(site):
         assert len(store.samples("here")[0]) == 20
 
 
+def test_what_a_cluster_puts_into_a_directory_is_in_no_other_ones_way(site):
+    with directory() as url, open_store(url, new=True) as store:
+        push(store)
+        expected, whole = from_store(store), len(store.samples("here")[0])
+        samples, documents = Path(url, "samples"), Path(url, "documents")
+        for name in ("system=\udcff", "system=a\x1b[2J\nhere: OK"):
+            (samples / name).mkdir()
+        (samples / "loop").symlink_to("loop")
+        (samples / "system=loop").symlink_to(".")
+        (samples / "system=holes").mkdir()
+        with (samples / "system=holes" / "file").open("wb") as file:
+            file.truncate(2**40)
+        assert shown(read_stored(store, ["here"], now=NOW)) == expected
+        assert {*store.systems()} == {"a\x1b[2J\nhere: OK", "here", "holes", "loop", "?"}
+        assert ["here"] in sites_of(store)
+        with pytest.raises(StoreError, match="samples/system=loop: is a symbolic link; "):
+            store.samples("loop")
+        with pytest.raises(StoreError, match=r"samples/system=holes/ has more than 2 GiB$"):
+            store.samples("holes")
+        # what a system has of its own is named, and the rest counts
+        month = samples / "system=here" / "month=2000-01"
+        month.mkdir()
+        for name in ("loop", "link", "a\nb", "\udcff"):
+            (month / name).symlink_to("." if name == "loop" else "/dev/zero")
+        os.mkfifo(month / f"{'0' * 64}.parquet")
+        pipe = documents / "system=here" / "config" / f"0000000001.000000-{'0' * 64}"
+        os.mkfifo(pipe)
+        rows, rejected = store.samples("here")
+        assert (len(rows), len(rejected)) == (whole, 5)
+        assert all(each.reason == "is not a regular file" for each in rejected)
+        assert [each.is_edited for each in store.documents("here", EVER)].count(True) == 1
+
+
+def test_old_months_of_another_system_are_not_forgotten_through_a_link(site):
+    with directory() as url, open_store(url, new=True) as store:
+        push(store)
+        before = [*store._list("samples/")]
+        (month, *_) = Path(url, "samples", "system=here").iterdir()
+        other = Path(url, "samples", "system=other")
+        other.mkdir()
+        (other / "month=2000-01").symlink_to(month)
+        assert store.forget("other", datetime(2020, 1, 1, tzinfo=timezone.utc), dry_run=False) == 0
+        assert {*before} <= {*store._list("samples/")}
+
+
+def test_a_packed_file_of_too_many_rows_is_not_unpacked(site, monkeypatch):
+    with directory() as url, open_store(url, new=True) as store:
+        push(store)
+        rows = store.samples("here")[0].frame
+        monkeypatch.setattr("iobands.source.objects._MOST_ROWS", 2**20)
+        many = pl.concat([rows] * (2**20 // len(rows) + 1))
+        path = store._put_file("samples/system=here/month=2026-11", many)
+        assert Path(url, path).stat().st_size < len(many)
+        with pytest.raises(StoreError, match=r"\.parquet: more rows than 1,048,576 of one system$"):
+            store.samples("here")
+
+
 @pytest.mark.parametrize("name", ["directory", "s3"])
 def test_a_reader_fetches_a_file_of_samples_once(name, site, cache):
     with ENGINES[name]() as url, open_store(url, new=True) as store:

@@ -204,11 +204,12 @@ def read_regular(name: str | Path, directory: int | None, most: int) -> bytes | 
     Raises:
         OSError: it cannot be read.
     """
-    if not stat.S_ISREG(os.stat(name, dir_fd=directory, follow_symlinks=False).st_mode):
+    about = os.stat(name, dir_fd=directory, follow_symlinks=False)
+    if not stat.S_ISREG(about.st_mode):
         return None
     flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
     with os.fdopen(os.open(name, flags, dir_fd=directory), "rb") as stream:
-        return stream.read(most)
+        return stream.read(min(most, about.st_size + 1))  # it takes this much memory at once
 
 
 #: The number of rejected lines that are listed with a reason; further ones are counted by file.

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import hashlib
 import io
+import os
 import re
 from collections.abc import Callable, Collection, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -29,7 +30,7 @@ import polars as pl
 from obstore.exceptions import BaseError
 from obstore.store import LocalStore, from_url
 
-from iobands.model import PATH_PART, TIME, Rejected
+from iobands.model import PATH_PART, TIME, Rejected, read_regular
 from iobands.source.kept import KEPT_FROM, read_sealed, user_cache, write_sealed
 from iobands.source.store import (
     CONTENT,
@@ -53,6 +54,10 @@ _VERSION: Final = "iobands-store"
 _TOGETHER: Final = 16  # files of a month from which they are joined
 _ATTEMPTS: Final = 20
 _AT_ONCE: Final = 8  # files that are read in parallel, as a bucket takes a while to answer
+#: The most that is read of a system, whatever a cluster puts there: a file with holes may be of any
+#: size, and a packed one of a few megabytes may have more rows than fit into memory.
+_MOST_BYTES: Final = 2**31
+_MOST_ROWS: Final = 2**24
 #: The parts of a document's file: its path, the beginning of a run report's, its time and hash.
 _DOCUMENT: Final = re.compile(
     r"documents/system=[^/]*/((perflogs/[^/]+/reports/)?.+)/(\d{10}\.\d{6})-([0-9a-f]{64})",
@@ -75,7 +80,7 @@ _REASON: Final = re.compile(r'(?:message|error): "([^"]+)"|InvalidCertificate\(\
 _T = TypeVar("_T")
 
 
-class _Damaged(Exception):
+class _Damaged(ValueError):
     """A file is not what was put there; the message says why."""
 
 
@@ -106,6 +111,7 @@ class ObjectStore:
         self._url = without_password(url)
         is_local = "://" not in url
         self._name = str(Path(url).resolve()) if is_local else self._url
+        self._directory = self._name if is_local else None
         with self._errors():
             if is_local and not new and not Path(url).is_dir():
                 raise nothing_there(self._url)
@@ -157,9 +163,14 @@ class ObjectStore:
 
     def _named(self, top: str) -> set[str]:
         """Return the systems that have a directory below `top`."""
-        found = obstore.list_with_delimiter(self._files, top)["common_prefixes"]
+        if self._directory is None:
+            found = obstore.list_with_delimiter(self._files, top)["common_prefixes"]
+        else:
+            there = _entries(f"{self._directory}/{top}")
+            found = [f"{top}/{e.name}" for e in there if not e.is_file(follow_symlinks=False)]
         names = (path.partition(f"{top}/system=")[2].rstrip("/") for path in found)
-        return {unquote(name) for name in names if name}
+        # a name that is not UTF-8 is none that a push wrote
+        return {unquote(name.encode(errors="replace").decode()) for name in names if name}
 
     def add(self, system: str, samples: pl.DataFrame, documents: Sequence[StoredDocument]) -> None:
         """Put a file for each month, and one for each document; see `Store`."""
@@ -178,10 +189,11 @@ class ObjectStore:
 
         Files that this user read before are read from the user's cache.
         """
+        counts: list[int] = []
 
         def read(path: str) -> pl.DataFrame | Rejected:
             try:
-                return self._rows(path)
+                return self._rows(path, counts)
             except _Damaged as error:
                 return Rejected(Path(path), 0, str(error))
 
@@ -232,7 +244,11 @@ class ObjectStore:
             changed = datetime.fromtimestamp(float(seconds), timezone.utc)
             if is_report and changed < reports_since:
                 return None
-            return StoredDocument(unquote(place), changed, self._get(stored), digest)
+            try:
+                content = self._get(stored)
+            except _Damaged:
+                content = b""  # which does not match its name
+            return StoredDocument(unquote(place), changed, content, digest)
 
         prefix = f"documents/system={quote(system)}/{f'{quote(path)}/' if path else ''}"
         return [each for each in self._each(prefix, read).values() if each]
@@ -244,7 +260,10 @@ class ObjectStore:
         once = cache(read)
         for _ in range(_ATTEMPTS):
             with self._errors(), suppress(FileNotFoundError), ThreadPoolExecutor(_AT_ONCE) as pool:
-                paths = [path for path in self._list(prefix) if path not in but]
+                there = {path: e for path, e in self._list(prefix).items() if path not in but}
+                if sum(int(mark.split()[0]) for mark in there.values()) > _MOST_BYTES:
+                    raise StoreError(f"{self._url}: {prefix} has more than {_MOST_BYTES >> 30} GiB")
+                paths = [*there]
                 return dict(zip(paths, pool.map(once, paths), strict=True))
         raise StoreError(f"{self._url}: files vanish while they are read; try again")
 
@@ -268,11 +287,18 @@ class ObjectStore:
         self._put(path, stream.getvalue())
         return path
 
-    def _rows(self, path: str) -> pl.DataFrame:
+    def _rows(self, path: str, counts: list[int] | None = None) -> pl.DataFrame:
+        """Return the rows of a file; `counts` gets their number, and refuses too many in all."""
         content = self._get(path)
+        if not path.isprintable():
+            raise _Damaged("does not have the name of a push")
         if hashlib.sha256(content).hexdigest() != PurePosixPath(path).stem:
             raise _Damaged("does not match its name: it was edited or cut off")
         try:
+            if counts is not None:
+                counts.append(pl.scan_parquet(content).select(pl.len()).collect().item())
+                if sum(counts) > _MOST_ROWS:
+                    raise StoreError(f"{path}: more rows than {_MOST_ROWS:,} of one system")
             rows = typed(pl.read_parquet(content))
         # a panic is not an `Exception`, and would end a page of sites
         except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
@@ -283,13 +309,35 @@ class ObjectStore:
         return rows
 
     def _list(self, prefix: str) -> dict[str, str]:
-        """Return the files below a prefix, in order, each with a mark that an edit changes."""
-        every = obstore.list(self._files, prefix).collect()
-        marks = {e["path"]: f"{e['size']} {e['last_modified']} {e['e_tag']}" for e in every}
+        """Return the files below a prefix, in order, each with a mark that an edit changes.
+
+        The mark begins with the size. In a directory, links are not followed.
+        """
+        if self._directory is None:
+            every = obstore.list(self._files, prefix).collect()
+            marks = {e["path"]: f"{e['size']} {e['last_modified']} {e['e_tag']}" for e in every}
+            return dict(sorted(marks.items()))
+        marks, waiting = {}, [f"{self._directory}/{prefix}".rstrip("/")]
+        if Path(waiting[0]).is_symlink():
+            raise StoreError(f"{waiting[0]}: is a symbolic link; put the directory in its place")
+        while waiting:
+            for each in _entries(waiting.pop()):
+                if each.is_dir(follow_symlinks=False):
+                    waiting.append(each.path)
+                elif "#" not in each.name:  # which is being written
+                    with suppress(FileNotFoundError):
+                        about = each.stat(follow_symlinks=False)
+                        mark = f"{about.st_size} {about.st_mtime_ns} {about.st_ino}"
+                        marks[each.path[len(self._directory) + 1 :]] = mark
         return dict(sorted(marks.items()))
 
     def _get(self, path: str) -> bytes:
-        return bytes(obstore.get(self._files, path).bytes())
+        if self._directory is None:
+            return bytes(obstore.get(self._files, path).bytes())
+        content = read_regular(f"{self._directory}/{path}", None, _MOST_BYTES)
+        if content is None:
+            raise _Damaged("is not a regular file")
+        return content
 
     def _put(self, path: str, content: bytes) -> None:
         try:
@@ -310,11 +358,20 @@ class ObjectStore:
         except FileNotFoundError:
             raise
         except (BaseError, OSError, ValueError, pl.exceptions.PolarsError) as error:
-            message = getattr(error, "strerror", None) or str(error)
-            for said, name in _LACKS.items():
-                if said in message:
+            said = [getattr(error, name, None) for name in ("filename", "strerror")]
+            message = ": ".join(filter(None, said)) or str(error)
+            for words, name in _LACKS.items():
+                if words in message:
                     message = f"the environment lacks {name}"
             text = message.partition("\n")[0]
             if "HTTP error" in text and (found := _REASON.search(message)):
                 text += f": {found[found.lastindex or 0]}"
             raise unusable(self._url, text) from error
+
+
+def _entries(directory: str) -> list[os.DirEntry[str]]:
+    try:
+        with os.scandir(directory) as found:
+            return [*found]
+    except FileNotFoundError:  # or removed meanwhile
+        return []
