@@ -408,3 +408,15 @@ def test_older_column_sets_are_read(tmp_path: Path) -> None:
     assert logs.measured["perf_value"].to_list() == [1.0] * 60 + [2.0]
     assert logs.measured["cache"].is_null().to_list() == [True] * 60 + [False]
     assert len(logs.rows) == 1
+
+
+def test_a_line_without_an_end_does_not_keep_a_reader_busy(tmp_path: Path) -> None:
+    path = write_perflog(tmp_path, [line(), line(perf_value="2")])
+    with path.open("r+b") as file:
+        file.truncate(2**42)  # a hole, which takes no room
+    found = read_perflogs(tmp_path)
+    (history,) = found.histories.values()
+    assert len(history.values) == 2
+    assert [str(each) for each in found.rejected if each.is_unread] == [
+        f"{path}: cannot be read: has a line of more than 256 MiB"
+    ]

@@ -39,6 +39,7 @@ from iobands.source.lines import FILE, LINE, LONGEST, ROWS, SAID, Layout
 from iobands.source.samples import Samples, speeds_of
 
 _BLOCK: Final = 2**23  # bytes that are read at once
+_ENDLESS: Final = 2**28  # bytes of a line; the rest of its file is not read
 _TRIES: Final = 3  # while files are rotated
 _OPEN: Final = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
 _NOT_UNPACKED: Final = frozenset({".zst", ".Z", ".lz4", ".lzma", ".lzo", ".zip"})
@@ -286,6 +287,9 @@ def _blocks(path: Path, begin: int) -> Iterator[tuple[bytes, int]]:
 
     The last line may lack its line break. A line longer than `LONGEST` is cut, and ends in a NUL
     byte, so that it is rejected.
+
+    Raises:
+        OSError: the file cannot be read, or a line does not end, as in a file with a large hole.
     """
     with opened(path) as stream:
         stream.seek(begin)
@@ -294,7 +298,9 @@ def _blocks(path: Path, begin: int) -> Iterator[tuple[bytes, int]]:
             if not block.endswith(b"\n"):
                 rest, more = b"", 0
                 while not rest.endswith(b"\n") and (rest := stream.readline(LONGEST)):
-                    more += len(rest)
+                    if (more := more + len(rest)) > _ENDLESS:
+                        yield block.replace(b"\r\n", b"\n") + b"\0\n", size + more
+                        raise OSError(errno.EFBIG, f"has a line of more than {_ENDLESS >> 20} MiB")
                 if rest:
                     block, size = block + b"\0\n", size + more
             yield (block.replace(b"\r\n", b"\n") if b"\r" in block else block), size
