@@ -543,6 +543,22 @@ def test_a_message_fits_a_mail_and_says_of_what_system_and_what_to_do(tmp_path: 
     assert unmade.count("try") == 40
 
 
+def test_a_long_name_makes_no_message_that_services_refuse(tmp_path: Path) -> None:
+    """GitHub takes 65,536 characters. A part of a quoted command would run what a name says."""
+    name = "x'; touch ran; '" * 2000
+    rows = [row for n in range(8) for row in daily([2.0] * 30, file_system=name, case=f"{n}")]
+    rows += [row for n in range(8) for row in daily([2.0] * 30, file_system=f"{n}{name}")]
+    site = SiteFiles(tmp_path).write(rows).read(NOW + 9 * DAY)
+    events = changes([], site, NOTIFIED)[1]
+    assert events
+    for each in events:
+        message = message_of(each, site, "")
+        assert len(message.text) < 30_000
+        assert len(message.subject) < 1100
+        assert max(map(len, message.series)) < 1100
+        assert "iobands explain" not in message.text
+
+
 def test_a_message_of_the_past_still_leads_to_its_alert(tmp_path: Path) -> None:
     site = Growing(tmp_path, disk=levels((105, 1), (15, 0.6), (20, 1)))
     sent, pages = [], []

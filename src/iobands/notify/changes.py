@@ -292,7 +292,8 @@ def _numbered(alert: Alert) -> str:
 
 _MOST_ALERTS: Final = 10
 _MOST_SERIES: Final = 20
-_MOST_REASON: Final = 1000  # characters
+_MOST_LINE: Final = 1000  # characters
+_MOST_TEXT: Final = 25_000
 _MOST_TITLE: Final = 180
 # What stands in a reason before the cause; the text of a message has it.
 _BEFORE_THE_CAUSE: Final = re.compile(
@@ -313,6 +314,7 @@ def message_of(event: Event, site: Snapshot, page: str) -> Message:
     lines += [line for alert in event.alerts[:_MOST_ALERTS] for line in _of_alert(alert, site)]
     if (hidden := len(event.alerts) - _MOST_ALERTS) > 0:
         lines.append(f"and {hidden} more")
+    lines = [_cut(each) for each in lines]
     system, number = _alert_of(event, site)
     alike = (each for each in (*event.alerts, *site.past) if each.system == system)
     own = next((each for each in alike if number and each.number == number), None)
@@ -324,17 +326,19 @@ def message_of(event: Event, site: Snapshot, page: str) -> Message:
     headline = _headline(event, own, site)
     if event.kind == ENDED:
         word, *said = _ending(topic, own, headline, site)
-        lines += said
+        lines += map(_cut, said)
     elif event.alerts and (first := event.alerts[0]).members:
         # about missing samples, `explain` says more for a series than for the alert
         step = alert_lines.command_on(first, site, "explain")
         if first.reason:
             label, options = first.members[0].series.label, writing.view_options(site)
             step = writing.command_text("explain", label, options)
-        lines += ["", f"Next step: {step}"]
+        steps = [f"Next step: {step}"]
         if not first.reason:
             known = alert_lines.command_on(first, site, "acknowledge", "--reason TEXT")
-            lines += [f"If the cause is known: {known}"]
+            steps.append(f"If the cause is known: {known}")
+        # a part of a command might do something else
+        lines += ["", *(each for each in steps if len(each) <= _MOST_LINE)]
     when = f"{system}, at" if system else "at"
     when = f"{when} {writing.time_text(site.now)} UTC; all times are UTC"
     lines += ["", writing.summary(site), when]
@@ -342,7 +346,7 @@ def message_of(event: Event, site: Snapshot, page: str) -> Message:
     lines += [page] if page else []
     alerts = event.alerts or ((own,) if own else ())
     members = (member for alert in alerts for member in alert.members)
-    labels = (printable(member.series.label) for member in members)
+    labels = (_cut(printable(member.series.label)) for member in members)
     worst = alerts[0] if alerts else None
     return Message(
         id=f"{topic.id}-{topic.events}",
@@ -350,12 +354,12 @@ def message_of(event: Event, site: Snapshot, page: str) -> Message:
         kind=event.kind,
         severity=topic.severity,
         title=f"{word}: {topic.severity} {headline}",
-        text=writing.fitted(lines, writing.MAIL_WIDTH),
+        text=_cut(writing.fitted(lines, writing.MAIL_WIDTH), _MOST_TEXT),
         when=site.now.isoformat(),
         page=page,
         system=system,
         alert=number,
-        subject=printable(worst.subject) if worst else topic.title,
+        subject=_cut(printable(worst.subject) if worst else topic.title),
         found=printable(alert_lines.cause_text(worst, site)) if worst else "",
         since=(worst.since if worst and worst.since else topic.began).isoformat(),
         certainty=worst.certainty.value if worst and worst.certainty else "",
@@ -395,11 +399,17 @@ def _headline(event: Event, own: Alert | None, site: Snapshot) -> str:
     return title if len(title) <= _MOST_TITLE else f"{title[:_MOST_TITLE]}…"
 
 
+def _cut(text: str, most: int = _MOST_LINE) -> str:
+    """Return a text without its middle if it is long: services refuse a long message.
+
+    Of a reason, the remedy is at the end.
+    """
+    return text if len(text) <= most else f"{text[: most // 2]} … {text[-most // 2 :]}"
+
+
 def _of_alert(alert: Alert, site: Snapshot) -> Iterator[str]:
     said = "  ".join(printable(each) for each in alert_lines.details(alert, site) if each)
-    if len(said) > _MOST_REASON:  # services refuse long messages; a remedy is at the end
-        said = f"{said[: _MOST_REASON // 2]} … {said[-_MOST_REASON // 2 :]}"
-    yield f"{alert.severity.value}  {alert_lines.named(alert, site)}  {said}"
+    yield f"{alert.severity.value}  {alert_lines.named(alert, site)}  {_cut(said)}"
     if cause := alert_lines.cause_text(alert, site):
         yield printable(f"Cause: {cause}")
     if len(alert.members) > 1:
