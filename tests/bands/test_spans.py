@@ -122,3 +122,12 @@ def test_the_next_occurrence_by_count_and_by_a_last_day() -> None:
         assert window.following(begin + timedelta(days=last - 1)) is None
     with pytest.raises(ValueError, match="COUNT is not above 0"):
         Window(begin, begin, "disks", "FREQ=DAILY;COUNT=-1").spans(NOW)
+
+
+def test_maintenances_that_would_take_hours_to_list_are_refused():
+    begin = datetime(1900, 1, 1, tzinfo=timezone.utc)
+    daily = Window(begin, begin + timedelta(hours=1), "x", "FREQ=DAILY")
+    assert len(daily.spans(NOW)) > 40_000
+    maintenance_of(Bands("here", (), maintenance=(daily,) * 2), NOW)
+    with pytest.raises(FileError, match="more than 100,000 times"):
+        maintenance_of(Bands("here", (), maintenance=(daily,) * 3), NOW)

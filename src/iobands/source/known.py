@@ -204,11 +204,15 @@ def _with_begun(
     return found, maintenance_of(found, now)
 
 
+#: The most maintenances of a system, as a file of a few kilobytes can declare millions of them.
+_MOST_SPANS: Final = 100_000
+
+
 def maintenance_of(bands: Bands, now: datetime) -> Maintenance:
     """Return the maintenances that a bands file declares and that began by `now`.
 
     Raises:
-        FileError: a `repeat` is not a rule.
+        FileError: a `repeat` is not a rule, or there are too many maintenances.
     """
     found: list[tuple[Span, Window]] = []
     for window in bands.maintenance:
@@ -217,6 +221,8 @@ def maintenance_of(bands: Bands, now: datetime) -> Maintenance:
             if not spans and not window.following(now):
                 raise ValueError("no day of the next ten years")
             found += [(span, window) for span in spans]
+            if len(found) > _MOST_SPANS:
+                raise ValueError(f"with those before it, more than {_MOST_SPANS:,} times")
         except (ValueError, OverflowError, LookupError) as error:
             raise FileError(
                 f"maintenance of {bands.system}, {window.reason!r}: repeat is "
