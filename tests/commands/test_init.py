@@ -190,6 +190,15 @@ def test_what_is_left_to_do_in_a_new_site_file_is_said(
     assert ("EDIT" in text) is (account is None)
 
 
+@pytest.mark.parametrize(("where", "go"), [(".", ""), ("site", "cd site && ")])
+def test_the_next_command_is_said_for_a_machine_without_a_scheduler(
+    where: str, go: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(site_directory, "machine", lambda: Machine("laptop"))
+    assert call("init", where)[1].endswith(f"Next: {go}iobands run\n")
+
+
 @pytest.mark.parametrize(("template", "files"), [("lumi", "{}/lumi.py"), ("puhti", "{}/_csc.py")])
 def test_what_is_left_to_do_in_a_template_is_said(
     template: str, files: str, tmp_path: Path

@@ -6,6 +6,7 @@ import re
 from dataclasses import replace
 from pathlib import Path
 
+from iobands.model import UNKNOWN
 from iobands.snapshot import Snapshot
 from iobands.views.digest import performance, plugin_line
 from tests.conftest import Command
@@ -76,3 +77,10 @@ def test_the_command_has_the_exit_status_of_the_site(tmp_path: Path, iobands: Co
     assert done.returncode == found.exit_status
     assert done.stdout.count("\n") == 1
     assert " | 'disk fpp write_bw'=" in done.stdout
+
+
+def test_a_monitor_sees_why_the_site_cannot_be_read(tmp_path: Path, iobands: Command) -> None:
+    done = iobands("status", "--format", "plugin", f"--perflogs={tmp_path / 'absent'}")
+    assert done.returncode == UNKNOWN
+    assert done.stdout.startswith(f"IOBANDS UNKNOWN: {tmp_path / 'absent'}: ")
+    assert done.stderr == ""

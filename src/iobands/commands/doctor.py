@@ -238,7 +238,8 @@ def init(
         if template == GENERIC:
             why = " (`sinfo` names no partition)" if shutil.which("sinfo") else ""
             cli.say(f"No scheduler was found{why}: the site is this machine alone, as {LOCAL!r}.")
-        cli.say(f"Next: cd {directory} && iobands run")
+        go = "" if directory.resolve() == Path.cwd() else f"cd {directory} && "
+        cli.say(f"Next: {go}iobands run")
     else:
         edit = site_directory.marked(texts)
         todo = f"replace {site_directory.EDIT} in" if edit else "check"

@@ -38,6 +38,8 @@ def status(
     """
     if format_ != "text":
         cli.refuse(f"with --format {format_}", "all_", "rejected")
+    if format_ == "plugin":
+        sys.stderr = sys.stdout  # monitors read only the standard output
     is_of_one = all_ or rejected or format_ == "json"
     if clusters := [] if is_of_one else [*_in_short(options)]:
         # the worst first
