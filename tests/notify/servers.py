@@ -77,13 +77,14 @@ class Request:
 class Web:
     """The requests to the HTTP server, which answers as a tracker, or with `status`.
 
-    Messages of the topics in `refused` are rejected as too large.
+    Messages of the topics in `refused` are rejected as too large. NRDP knows one `token`.
     """
 
     def __init__(self) -> None:
         self.asked: list[Request] = []
         self.status = 200
         self.refused: set[str] = set()
+        self.token = "s3cr3t-t0ken"
         self.issues: list[dict[str, Any]] = []
         self.comments: dict[int, list[dict[str, Any]]] = {}
         self.url = ""
@@ -100,6 +101,10 @@ class Web:
             if request.json["filter_vars"]["wanted_service"] != "iobands":
                 return 500, {"results": []}  # as Icinga 2.13 answers
             return 200, {"results": [{"code": 200.0, "status": "Successfully processed"}]}
+        if parts[-1] == "nrdp":  # as NRDP 2.0.5 answers
+            is_known = parse_qs(request.body)["token"] == [self.token]
+            status, text = (0, "OK") if is_known else (-1, "BAD TOKEN")
+            return 200, {"result": {"status": status, "message": text}}
         if "issues" not in parts:
             return 200, {"ok": True}
         number = int(parts[parts.index("issues") + 1]) if parts[-1] != "issues" else None

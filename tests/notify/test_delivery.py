@@ -449,6 +449,19 @@ def test_a_service_that_icinga_does_not_know_is_named(web: Web) -> None:
         report(wrong, 0, "IOBANDS OK")
 
 
+def test_a_token_that_nrdp_does_not_know_is_refused(web: Web) -> None:
+    web.token = "another"
+    nrdp = channel("nrdp", url=f"{web.url}/nrdp/", host="hpc", token={"env": "TOKEN"})
+    with pytest.raises(SendError, match=r"^NRDP: BAD TOKEN$"):
+        report(nrdp, 0, "IOBANDS OK")
+
+
+def test_a_page_of_another_server_is_no_answer_of_nrdp(web: Web) -> None:
+    nrdp = channel("nrdp", url=f"{web.url}/none/", host="hpc", token={"env": "TOKEN"})
+    with pytest.raises(SendError, match="does not have the form of its API"):
+        report(nrdp, 0, "IOBANDS OK")
+
+
 @pytest.mark.parametrize(
     ("said", "mentions"),
     [

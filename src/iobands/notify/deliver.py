@@ -183,10 +183,12 @@ def report(monitor: Channel, status: int, output: str, performance: Sequence[str
         "state": str(status),
         "output": " | ".join(filter(None, (output.replace("|", "/"), " ".join(performance)))),
     }
-    form = {"cmd": "submitcheck", "token": own, "json": json.dumps({"checkresults": [result]})}
-    said = channels.call("POST", options["url"], data=form, auth=Headers({}), verify=verify)
-    if "error" in said.lower():
-        raise SendError(f"NRDP: {said}")
+    # NRDP answers a wrong token with HTTP status 200, too; its own status is a text before 2.0
+    form = {"cmd": "submitcheck", "token": own, "JSONDATA": json.dumps({"checkresults": [result]})}
+    how = {"data": form, "auth": Headers({}), "verify": verify}
+    said = channels.ask("POST", options["url"], dict[str, dict[str, Any]], **how).get("result", {})
+    if str(said.get("status")) != "0":
+        raise SendError(f"NRDP: {said.get('message')}")
 
 
 def ping(where: str | Mapping[str, str], step: str, text: str = "") -> None:
