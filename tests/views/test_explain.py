@@ -183,6 +183,18 @@ def test_a_shared_alert_has_its_members_and_who_did_not_move(tmp_path: Path) -> 
     assert "4.11" not in members  # nor is it the cause: a series that stayed has it, too
 
 
+def test_a_series_of_an_alert_without_newer_samples_is_counted(tmp_path: Path) -> None:
+    rows = daily(dropped(0.5, 1, SLOW), file_system="a", pattern="fpp")
+    rows += daily(dropped(0.6, 2, SLOW)[:-9], last=9.25, file_system="a", pattern="ssf")
+    write_perflog(tmp_path / "perflogs", rows)
+    found = look(tmp_path)
+    expected = "No data for 1 of its 2 series: the newest sample is 9 days old\n"
+    assert expected in text(found, "a writes")
+    assert "No data for 1 of its 2 series: no sample\n" in text(public(found), "a writes")
+    is_over = replace(only(found, "a writes"), ended=NOW)
+    assert "No data" not in explanation(found, is_over, 1000)
+
+
 @pytest.mark.parametrize("width", [40, 60, 80])
 def test_every_command_of_an_explanation_can_be_pasted(tmp_path: Path, width: int) -> None:
     found = site(tmp_path, *NAMES, factors={"a fpp": 0.5, "a ssf": 0.6})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, datetime
@@ -211,6 +211,10 @@ def _facts(site: Snapshot, alert: Alert) -> Iterator[str]:
         yield "Cause: unknown"
     if alert.reason:
         yield f"Why: {alert.reason}"
+    if is_open and alert.has_level:
+        missing = Counter(each.series.status.missing for each in alert.members)
+        of_all = f" for {{}} of its {len(alert.members)} series" if len(alert.members) > 1 else ""
+        yield from (f"No data{of_all.format(n)}: {why}" for why, n in missing.items() if why)
     known = alert.acknowledgement
     if known and not site.is_public:
         has = {"Owner": known.action.owner or known.action.who, "Ticket": known.action.ticket}
