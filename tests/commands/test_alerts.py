@@ -493,6 +493,20 @@ def test_a_log_of_alerts_is_not_rebuilt_as_of_the_past(site: Path) -> None:
     assert "--as-of has no effect with --rebuild" in said
 
 
+def test_a_log_of_alerts_is_not_rebuilt_without_perflogs_that_cannot_be_read(site: Path) -> None:
+    """Their alerts would be lost, and a second call would lose the old log, too."""
+    assert call("acknowledge", "disk", "write_bw", "--reason", "x")[0] == 0
+    log, perflog = (site / "perflogs" / "here" / name for name in ("alerts.jsonl", "local"))
+    before = log.read_bytes()
+    perflog = (perflog / "BenchioFPP.log").rename(perflog / "BenchioFPP.log.1")
+    perflog.with_name("BenchioFPP.log").symlink_to("BenchioFPP.log")
+    done, said = call("alerts", "--rebuild")
+    assert (done, log.read_bytes()) == (3, before)
+    assert "BenchioFPP.log: cannot be read: Too many levels of symbolic links; a new log" in said
+    perflog.replace(perflog.with_name("BenchioFPP.log"))
+    assert call("alerts", "--rebuild")[0] == 0
+
+
 def test_of_one_series_of_an_alert_of_several_it_is_said_that_the_alert_stays(site: Path) -> None:
     last = (NOW - (datetime.now(timezone.utc) - RAN)) / timedelta(days=1)
     rows = [

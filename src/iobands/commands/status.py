@@ -226,6 +226,9 @@ def rebuild_log(options: cli.SiteOptions) -> list[str]:
     """
     perflogs, all_systems = options.perflogs_directory, replace(options, system=None)
     known = known_of(all_systems)
+    if unread := [str(each) for each in known.rejected if each.is_unread]:
+        why = "a new log would lose its alerts; make it readable, or remove it"
+        raise cli.failure(f"{writing.some(unread, 1)}; {why}")
     actions = [each for log in known.logs.values() for each in log.actions]
     # an action that was dated by a clock ahead of ours counts in the judgement of now
     whens = {min(each.when, known.now) for each in actions if each.kind not in _KEEPING}
