@@ -149,6 +149,19 @@ def test_what_is_not_there_and_what_is_damaged(files: SiteFiles, tmp_path: Path)
     assert alert.reason == "cannot be read: Is a directory"
 
 
+@pytest.mark.parametrize(
+    "name", ["bands/here.yaml", "alerts/here.jsonl", "perflogs/here/alerts.jsonl"]
+)
+def test_a_link_to_a_file_system_that_is_not_mounted_is_named(files: SiteFiles, name: str) -> None:
+    """As if the file did not exist, what it says would silently no longer count."""
+    path = files.bands.parent / name
+    path.parent.mkdir(exist_ok=True)
+    path.symlink_to("/not-mounted/file")
+    (alert,) = files.read().alerts
+    assert (f"{path}: " in f"{alert.subject}: {alert.reason}", alert.exit_status) == (True, 3)
+    assert alert.reason.endswith("cannot be read: No such file or directory")
+
+
 def test_the_samples_of_a_series_are_a_table(files: SiteFiles) -> None:
     rows = daily([1.0, 2.0]) + daily([3.0], pattern="ssf")
     site = files.write(rows).read()

@@ -60,7 +60,7 @@ def load_bands(directory: Path, system: str) -> Bands:
     for each in unread:
         raise FileError(str(each))
     others = [path for path in found if path.suffix == ".yaml" and path.name[:2] != ".#"]
-    paths = [*([own] if own.exists() else []), *others]
+    paths = [*([own] if own.exists() or own.is_symlink() else []), *others]
     parts = {path: parse_bands(read_content(path), path, system) for path in paths}
     every = [(epoch, path) for path, part in parts.items() for epoch in part.epochs]
     for (one, first), (other, second) in combinations(every, 2):

@@ -166,7 +166,8 @@ class LogForm(Generic[_Item]):
             OSError: the file cannot be read.
         """
         items, rejected = [], []
-        lines = read_small(path).splitlines() if path.exists() else []
+        is_there = path.exists() or path.is_symlink()  # a link to nothing is no empty log
+        lines = read_small(path).splitlines() if is_there else []
         for number, line in enumerate(lines, start=1):
             if not line.strip():
                 continue

@@ -209,7 +209,7 @@ def store_of(settings: Path) -> str | None:
     Raises:
         FileError: the settings cannot be used.
     """
-    if not settings.exists():
+    if not settings.exists() and not settings.is_symlink():
         return None
     document = parse_yaml(read_content(settings), settings)
     document.check(_SETTINGS)
