@@ -28,7 +28,7 @@ import iobands  # noqa: E402
 from iobands.measure import WRONG_ARGUMENT, SessionError, require_plain  # noqa: E402
 from iobands.measure.inside import begin_in_reframe, is_run, mend_loading  # noqa: E402
 from iobands.measure.perflogs import takes_locks  # noqa: E402
-from iobands.model import FileError, mistake_in, not_read, one_of  # noqa: E402
+from iobands.model import FileError, mistake_in, not_read, one_of, read_content  # noqa: E402
 
 _OLDEST = (4, 10)  # the first with these run reports and settings of perflogs
 
@@ -163,6 +163,7 @@ def _site_configuration() -> dict:
     for path in _site_files(results.SITE / "config" / "systems"):
         site = None
         try:
+            read_content(path)  # refuses a pipe, which Python would wait for
             site = _load(path)
             validation.require_words(site, path)
             newer = validation.leave_out_newer(site, path) if hasattr(site, "schema") else []

@@ -161,6 +161,16 @@ def test_a_mistake_stops_its_own_system(site_copy):
     assert f"{path}: partition 'compute', filesystem 'lumi-f': media is" in line
 
 
+def test_a_pipe_in_place_of_a_site_file_is_not_waited_for(site_copy):
+    path = site_copy.root / "config" / "systems" / "lumi.py"
+    path.unlink()
+    os.mkfifo(path)
+    run = site_copy.reframe("--system=lumi", "-l")
+    assert run.returncode != 0
+    (line,) = (run.stdout + run.stderr).strip().splitlines()
+    assert f"{path}: cannot be read: is not a regular file" in line
+
+
 def site_files():
     return sorted(path for path in SYSTEMS.glob("*.py") if not path.name.startswith("_"))
 

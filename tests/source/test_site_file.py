@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -31,4 +32,10 @@ def test_a_mistake_is_named_with_its_file(text: str, said: str, tmp_path: Path) 
     assert read_site_file(tmp_path, "here").paths == {"disk": "/disk"}
     path.write_text(text)
     with pytest.raises(FileError, match=f"here.py.*{said}"):
+        read_site_file(tmp_path, "here")
+
+
+def test_a_pipe_in_place_of_a_site_file_is_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "here.py")
+    with pytest.raises(FileError, match=r"here\.py: cannot be read: is not a regular file"):
         read_site_file(tmp_path, "here")
