@@ -230,6 +230,12 @@ def test_odd_sites(tmp_path: Path, now: datetime) -> None:
     root = site(tmp_path / "one", now)
     status, said = at(root, "report")
     assert (status, "no maintenance so far" in said) == (3, True)
+    bands = root / "config" / "bands" / "here.yaml"
+    content = bands.read_text()
+    bands.write_text("[")
+    said = " ".join(at(root, "report")[1].split())
+    assert f"maintenances or samples may be missing: bands of here: {bands}" in said
+    bands.write_text(content)
     future = utc(now + timedelta(days=2))
     assert at(root, "begin", "--reason", "x", "--since", future)[0] == 3
     assert at(root, "begin", "--reason", "x", "--until", utc(now - timedelta(days=1)))[0] == 3

@@ -206,6 +206,8 @@ def report_maintenance(
     """
     cli.require_report("iobands maintenance report")
     judged = judgement_of(options)
+    for why in judged.known.incomplete.values():
+        cli.note(f"maintenances or samples may be missing: {why}")
     known = account.maintenances_of(judged.snapshot)
     once = [each for each in known if not each.window.repeat] or known
     # a name is the day if there is one that day, else the minute: either may be the shorter one
