@@ -88,6 +88,8 @@ def test_of_many_names_the_nearest_are_shown() -> None:
 
 def test_nothing_upsets_a_terminal() -> None:
     assert printable("a\x1b[2Jb\nc\ud800é") == "a?[2Jb?c?é"
+    # a zero width space, a Hangul filler, a joiner of graphemes, a blank of Braille, a selector
+    assert printable("a\u200bb\u3164c\u034fd\u2800e\ufe0fé") == "a?b?c?d?e?é"
 
 
 def test_no_quote_in_what_looks_like_a_command_is_lost() -> None:

@@ -197,9 +197,19 @@ def shown(value: object) -> str:
     return value.isoformat() if isinstance(value, date) else _shortened.repr(value)
 
 
+# Letters and marks that show nothing; two names may differ in them alone.
+_INVISIBLE: Final = re.compile(
+    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]"
+)
+
+
 def printable(text: str) -> str:
-    """Return `text` with ? for control characters, as text from outside could upset a terminal."""
-    return text if text.isprintable() else "".join(c if c.isprintable() else "?" for c in text)
+    """Return `text` with ? for control and invisible characters.
+
+    Text from outside could upset a terminal, or look like another text.
+    """
+    said = text if text.isprintable() else "".join(c if c.isprintable() else "?" for c in text)
+    return said if said.isascii() else _INVISIBLE.sub("?", said)
 
 
 _THREE_DIGITS: Final = Context(prec=3, rounding=ROUND_HALF_UP)
