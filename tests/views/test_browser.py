@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shutil
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from datetime import timedelta
 from itertools import pairwise
 from pathlib import Path
@@ -708,6 +709,8 @@ def test_the_table_of_a_maintenance_scrolls_on_a_phone(opened: Open, tmp_path: P
     page = opened(viewport=PHONE)
     other = Path(page.url.removeprefix("file://")).with_name("held")  # below what is opened
     write_dashboard(look(tmp_path), other, maintenances=held)
+    odd = replace(held[0], system="x#y?%2e")  # in an address, these characters are no name
+    assert re.fullmatch("maintenances/[0-9a-f]{10}-2026-11-01.html", page_about(odd))
     page.goto((other / page_about(held[0])).as_uri())
     expect(page.locator("tbody tr").first).to_contain_text("slower")
     verdict = page.locator("tbody td:nth-child(2)").first.bounding_box()

@@ -57,7 +57,6 @@ from iobands.model import (
     figure,
     labels,
     paired_ratio,
-    path_part,
     printable,
     slug,
 )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import math
 import re
 import shlex
@@ -30,7 +29,6 @@ _IDLE_PARAMETERS: Final = re.compile(r" %\w+=(null|default)\b")
 _LEAST_REASON: Final = 40
 # An own level this close to 1, as a logarithm, counts as equal to the other peers.
 _ALIKE: Final = 0.05
-_PLAIN: Final = re.compile(r"[A-Za-z0-9_-]{1,60}", re.ASCII)
 
 
 def sections(site: Snapshot) -> dict[str, list[Alert]]:
@@ -284,10 +282,7 @@ def page_of(alert: Alert) -> str:
     """
     if alert.number is None:
         return ""
-    system = alert.system
-    if not _PLAIN.fullmatch(system):  # ReFrame has no such names, but a directory may
-        system = hashlib.sha256(system.encode("utf-8", "replace")).hexdigest()[:10]
-    return f"alerts/{system}-{alert.number}.html"
+    return f"alerts/{writing.page_name(alert.system)}-{alert.number}.html"
 
 
 def address_of(alert: Alert, dashboard: str) -> str:

@@ -7,7 +7,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from iobands.snapshot import MADE_UP, BeforeAfter, Shift, ShiftVerdict, path_part
+from iobands.snapshot import MADE_UP, BeforeAfter, Shift, ShiftVerdict
 from iobands.views import writing
 from iobands.views.writing import Block, Bullets, Commands, Heading, Paragraph, Table
 
@@ -63,7 +63,7 @@ def title_of_maintenance(of: BeforeAfter) -> str:
 
 def page_about(of: BeforeAfter) -> str:
     """Return the path of its page below the dashboard."""
-    return f"maintenances/{path_part(of.system)}-{of.name.replace(':', '')}.html"
+    return f"maintenances/{writing.page_name(of.system)}-{of.name.replace(':', '')}.html"
 
 
 def page_of_maintenance(of: BeforeAfter, *, several: bool = False) -> str:

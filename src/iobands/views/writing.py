@@ -7,6 +7,7 @@ can be pasted. A document consists of headings, texts, commands and tables.
 from __future__ import annotations
 
 import csv
+import hashlib
 import io
 import math
 import re
@@ -39,6 +40,7 @@ _THIS_YEAR: Final = timedelta(days=300)
 # A repeat that has been due for this long was not made.
 _LATE: Final = timedelta(hours=2)
 _MOST_NAMES: Final = 30
+_PLAIN: Final = re.compile(r"[A-Za-z0-9_-]{1,60}", re.ASCII)
 #: How many series a list names before it says `and N more`.
 FEW_NAMES: Final = 6
 
@@ -222,6 +224,14 @@ def at_system(said: str, system: str, site: Snapshot) -> str:
         return said
     is_named = re.search(rf"\b(system=|on |maintenance of ){re.escape(system)}(?![^\s:])", said)
     return said if is_named else f"{said} system={system}"
+
+
+def page_name(system: str) -> str:
+    """Return what stands for a system in the name of a page: itself, or its hash if it is odd."""
+    if _PLAIN.fullmatch(system):
+        return system
+    # ReFrame has no such names, but a directory may; in an address, `#` or `%2e` mean something
+    return hashlib.sha256(system.encode("utf-8", "replace")).hexdigest()[:10]
 
 
 def view_options(site: Snapshot) -> str:
