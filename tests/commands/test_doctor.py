@@ -496,7 +496,13 @@ def test_the_store_has_a_line(site: Path, tmp_path: Path, monkeypatch: pytest.Mo
     assert "a store of schema 9; this version knows up to 1" in said
     with socket.create_server(("127.0.0.1", 0)) as closed:
         port = closed.getsockname()[1]
-    said = line(f"url: postgresql://me:very-secret@127.0.0.1:{port}/io\n")
+    settings.chmod(0o644)
+    for url in (f"me:very-secret@127.0.0.1:{port}/io", f"me@127.0.0.1:{port}/io?password=secret"):
+        said = line(f"url: postgresql://{url}\n")
+        assert said.startswith(f"WARN everybody can read the password in {settings} move it to ~")
+        assert f"store: postgresql://me@127.0.0.1:{port}/io: " in said
+    settings.chmod(0o640)
+    said = line()
     assert said.startswith(f"FAIL postgresql://me@127.0.0.1:{port}/io: ")
     assert ("secret" in said, "never pushed correct it, then try" in said) == (False, True)
     monkeypatch.setattr("iobands.commands.checkup._STORE_SECONDS", 0.2)

@@ -106,6 +106,7 @@ def site_lines(site: Path) -> Iterator[Line]:
             yield failed("bands", str(error), remedy)
     yield _session(perflogs)
     yield _schedule(site)
+    yield from _password(config / "store.yaml")
     yield _store(perflogs, config / "store.yaml")
     yield from _channels(config / "notify.yaml")
 
@@ -230,6 +231,15 @@ def _schedule(site: Path) -> Line:
                 return Line("schedule", f"{command[0]}: {' '.join(line.split()[:5])}")
     remedy = "schedules of other users cannot be seen; print one: iobands schedule cron"
     return warned("schedule", f"this user has none for {site}", remedy)
+
+
+def _password(settings: Path) -> Iterator[Line]:
+    """Warn of a password in the store's URL that everybody can read."""
+    with suppress(FileError, OSError, ValueError):  # the line about the store says what is wrong
+        url = store_of(settings) or ""
+        if settings.stat().st_mode & 0o004 and (urlsplit(url).password or "password=" in url):
+            said = f"everybody can read the password in {settings}"
+            yield warned("store", said, "move it to ~/.pgpass, and change it")
 
 
 def _store(perflogs: Path, settings: Path) -> Line:
