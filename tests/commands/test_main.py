@@ -191,6 +191,14 @@ def test_no_perflogs(tmp_path: Path, iobands: Command) -> None:
     )
 
 
+@pytest.mark.parametrize("words", [("report", "loop"), ("import", "loop")])
+def test_a_link_to_itself_is_unknown_in_one_line(
+    good: Path, iobands: Command, words: tuple[str, ...]
+) -> None:
+    (good / "loop").symlink_to("loop")
+    assert "loop" in unknown(iobands(*words)).stderr
+
+
 def test_empty_perflogs(tmp_path: Path, iobands: Command) -> None:
     (tmp_path / "perflogs").mkdir()
     done = iobands("status")

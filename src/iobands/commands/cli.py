@@ -355,7 +355,8 @@ def reason_of(error: Exception, more: str = "") -> str:
 
 def is_for_people(error: Exception) -> bool:
     """Whether an error is the system's, or iobands' own: then its message is meant for users."""
-    return isinstance(error, OSError) or type(error).__module__.startswith("iobands.")
+    is_loop = str(error).startswith("Symlink loop from ")  # Path.resolve until Python 3.12
+    return isinstance(error, OSError) or is_loop or type(error).__module__.startswith("iobands.")
 
 
 def missing_of_report() -> str | None:
