@@ -719,6 +719,27 @@ def test_the_table_of_a_maintenance_scrolls_on_a_phone(opened: Open, tmp_path: P
     assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
 
 
+def test_an_endless_name_leaves_room_for_the_others(opened: Open, tmp_path: Path) -> None:
+    endless = daily(dropped(0.5), file_system="W" * 4000)
+    write_perflog(tmp_path / "perflogs", endless + daily(dropped(0.5), pattern="ssf"))
+    (tmp_path / "bands").mkdir()
+    (tmp_path / "bands" / "here.yaml").write_text(
+        "schema: 5\nsystem: here\nepochs: []\nmaintenance:\n"
+        "  - {from: 2026-11-01T00:00:00Z, to: 2026-11-02T00:00:00Z, reason: new disks}\n"
+    )
+    held = accounts_of(SiteFiles(tmp_path).judge())
+    page = opened()
+    other = Path(page.url.removeprefix("file://")).with_name("endless")  # below what is opened
+    write_dashboard(SiteFiles(tmp_path).read(), other, maintenances=held)
+    page.goto((other / "index.html").as_uri())
+    for names in (".heat th a", "#series th a"):
+        expect(page.locator(names)).to_have_count(2)
+        assert max(each.bounding_box()["height"] for each in page.locator(names).all()) < 200
+    page.goto((other / page_about(held[0])).as_uri())
+    cell = page.locator("tbody td:nth-child(2)").first.bounding_box()
+    assert cell["x"] + cell["width"] <= DESKTOP["width"]
+
+
 def test_the_last_days_are_the_ones_before_the_newest_run(opened: Open, tmp_path: Path) -> None:
     write_perflog(tmp_path / "perflogs", daily(healthy(1500)))  # four years
     page = opened()
