@@ -5,12 +5,12 @@
 #   make demo           write a made-up site and its dashboard to demo/, for a first look
 #   make check          run the fast tests, without MPI and ReFrame; needs no root
 #   make test           run every test
-#   make test-faults    inject each fault of docs/faults.md, and write that page
-#   make soak           measure a made-up year of nights with faults, read a made-up decade, kill pushes
+#   make test-faults    inject each fault that docs/faults.md lists, and write that page
+#   make soak           measure a made-up year with faults, read a made-up decade, and kill pushes
 #   make minisite       start a real site on this machine: Slurm, CephFS, a slow disk
-#   make minisite-run   measure it, as a site does every day
-#   make minisite-down  end it and remove it
-#   make store          start PostgreSQL in a scratch directory, print its URL, end it with Ctrl-C
+#   make minisite-run   measure the minisite, as a site does every day
+#   make minisite-down  stop and remove the minisite
+#   make store          start PostgreSQL in a scratch directory and print its URL; Ctrl-C stops it
 #   make bench          compare benchio with IOR and fio, and measure the overhead of a session
 #   make bench-reading  measure the cost of reading perflogs, and write docs/reading-costs.md
 #   make bench-report   measure the cost of the dashboard, and write docs/dashboard-costs.md
@@ -20,8 +20,8 @@
 #   make install PREFIX=DIR   install iobands, its man pages and benchio into a new directory
 #   make release VERSION=1.2.3   test a clean clone, write the release to dist/, upload nothing
 #   make lint           check the Python, Fortran and shell sources
-#   make format         put them into their standard form
-#   make clean          remove the files of these commands, but never the perflogs
+#   make format         put the sources into their standard form
+#   make clean          remove the files that these commands made, but never the perflogs
 
 PYTHON ?= python3
 # The amount of random bytes for each reader in make soak.
