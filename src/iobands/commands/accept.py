@@ -37,7 +37,9 @@ _FIGURES: Final = "figures"
 
 def accept(
     file: Annotated[Path | None, cli.argument("[FILE]", "The contract.")] = None,
-    check: Annotated[Path | None, "DIR", "Recompute the verdicts from DIR; needs no site."] = None,
+    check: Annotated[
+        Path | None, "DIR", "Compute the verdicts again from the results in DIR; needs no site."
+    ] = None,
     results: Annotated[
         Path | None,
         "DIR",
@@ -50,9 +52,10 @@ def accept(
 ) -> None:
     """Measure until the lines of a contract are decided, and write the report.
 
-    First it prints the cost. Each line ends with the run that decides it. After an interruption, or
-    when more runs are due, the same command goes on. The exit status is 0 if all lines are met, 2
-    if one is missed, 1 if one is undecided, and 3 if something could not be measured or read.
+    It first prints the cost. No line is measured after the run that decides it. After an
+    interruption, or when more runs are due, the same command continues. The exit status is 0 if all
+    lines are met, 2 if one is missed, 1 if one is undecided, and 3 if something could not be
+    measured or read.
     """
     if (file is None) == (check is None):
         raise cli.failure("accept: name either a contract, or --check and a directory of results")

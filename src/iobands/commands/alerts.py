@@ -34,7 +34,7 @@ class ActionOptions(cli.SiteOptions):
 
     reason: Annotated[str, "TEXT", "Why: the cause, a ticket, who works on it."]
     by: cli.ByOption = None
-    all_: Annotated[bool, "Everything that SERIES matches."] = False
+    all_: Annotated[bool, "Act on everything that SERIES matches."] = False
     dry_run: cli.DryRunOption = False
 
 
@@ -52,14 +52,14 @@ _TOGETHER: Final = timedelta(seconds=1)
 def acknowledge(
     options: ActionOptions,
     series: cli.SeriesArgument,
-    ticket: Annotated[str | None, "URL", "The ticket about it."] = None,
-    owner: Annotated[str | None, "NAME", "Who takes care of it."] = None,
+    ticket: Annotated[str | None, "URL", "The ticket about the alert."] = None,
+    owner: Annotated[str | None, "NAME", "Who takes care of the alert."] = None,
 ) -> None:
     """Acknowledge an alert: from now on it is a warning, and no longer critical.
 
-    If the series recovers and falls again, the alert is critical again. It also becomes critical if
-    the level falls further, on as much evidence as a new alert needs. The exit status is 0 if the
-    action was logged, and 3 if there is no such alert.
+    If the series recovers and falls again, that is a new, critical alert. The acknowledged alert
+    also becomes critical if the level falls further, on as much evidence as a new alert needs. The
+    exit status is 0 if the action was logged, and 3 if there is no such alert.
     """
     _act(snapshot.ACKNOWLEDGE, options, series, ticket=ticket, owner=owner)
 
@@ -68,9 +68,9 @@ def resolve(
     options: ActionOptions,
     series: cli.SeriesArgument,
     since: Annotated[
-        str | None, "TIME", f"When it was repaired: {cli.WHEN}. [default: now]"
+        str | None, "TIME", f"When the cause was repaired: {cli.WHEN}. [default: now]"
     ] = None,
-    force: Annotated[bool, "Resolve it although the newest run is low."] = False,
+    force: Annotated[bool, "Resolve the alert although the newest run is low."] = False,
     verdict: Annotated[
         Literal["real", "false"] | None, "Whether the alert was real or false."
     ] = None,
@@ -87,7 +87,7 @@ def rebaseline(
     options: ActionOptions,
     series: cli.SeriesArgument,
     since: Annotated[
-        str | None, "TIME", f"When the level began: {cli.WHEN}. [default: with the last change]"
+        str | None, "TIME", f"When the level began: {cli.WHEN}. [default: at the last change]"
     ] = None,
 ) -> None:
     """Take the level since a change, or since TIME, as the new baseline.
@@ -99,7 +99,7 @@ def rebaseline(
 
 
 def undo(options: ActionOptions, series: cli.SeriesArgument) -> None:
-    """Undo the last action on an alert or a series. Both actions stay in the log.
+    """Undo the last action on an alert or a series. The log keeps both actions.
 
     With --all, undo everything that was logged together last.
     """
@@ -125,7 +125,7 @@ def discard(
 ) -> None:
     """Discard samples of a series, such as those with a wrong time or from a manual test.
 
-    They stay in the perflog and are not judged.
+    The samples stay in the perflog and are not judged.
     """
     _act(snapshot.DISCARD, options, series, at=_span_of(at) if at else None)
 

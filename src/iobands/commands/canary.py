@@ -38,27 +38,29 @@ def canary(
         str | None, "NAME", "The partition of this node. [default: the first with a benchio]"
     ] = None,
     environment: Annotated[
-        str | None, "NAME", "The environment that built it. [default: the first with a benchio]"
+        str | None, "NAME", "The environment of benchio. [default: the first with a benchio]"
     ] = None,
     file_systems: Annotated[
-        list[str] | None, cli.option("--file-system NAME", "Only this; repeatable. [default: all]")
+        list[str] | None,
+        cli.option("--file-system NAME", "Only this file system; repeatable. [default: all]"),
     ] = None,
     node: Annotated[
-        str | None, "NAME", "Its name in the samples. [default: as Slurm or the host says]"
+        str | None, "NAME", "The node's name in the samples. [default: Slurm's, else the host's]"
     ] = None,
     mib: Annotated[int, cli.option("--mib MIB", "MiB to write in each repeat.", min=1)] = 32,
     limit: Annotated[
-        float, cli.span("--limit", "Take at most this long: seconds, or 2m.", "seconds", 10)
+        float, cli.span("--limit", "Run at most this long: seconds, or 2m.", "seconds", 10)
     ] = 60,
     wait: Annotated[
-        float, cli.span("--wait", "Wait for a session to end: seconds, or 2m.", "seconds")
+        float,
+        cli.span("--wait", "Wait at most this long for a session: seconds, or 2m.", "seconds"),
     ] = 30,
 ) -> None:
-    """Look at the file systems of this node: mounted, writable, data verified, as fast as peers.
+    """Check the file systems of this node: mounted, writable, data verified, as fast as peers.
 
     It runs the benchio that the last session used, with one process, and needs no scheduler. Called
     by root, it runs as the owner of the site's directory. It prints one line. The exit status is 0
-    if the node is fit, 2 if it is unfit, and 3 if that is unknown.
+    if the node is fit, 2 if it is unfit, and 3 if this is unknown.
     """
 
     def work() -> tuple[int, str]:

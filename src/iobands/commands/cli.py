@@ -66,15 +66,15 @@ _SERIES: Final = (
     "The number of an alert, or words of the name of an alert or a series, as in `iobands status`."
 )
 _CONFIG: Final = (
-    "The directory with bands, alerts, systems and notify.yaml. [default: config, here or of the "
-    "site]"
+    "The directory with bands, alerts, systems and notify.yaml. [default: config here, else in the "
+    "site's directory]"
 )
 _ROOT: Final = "The site's directory. [default: the one around the working directory]"
 _AS_OF: Final = (
-    "Show what was known at TIME, without later runs and actions. TIME is a date (its end), a time "
-    "(UTC unless it has an offset) or an age such as 7d. [default: now]"
+    "Show what was known at TIME, without later runs and actions. TIME is a date (the end of that "
+    "day), a time (UTC unless it has an offset) or an age such as 7d. [default: now]"
 )
-_ALARMS: Final = "False alarms a year to accept, over all series of a system together."
+_ALARMS: Final = "The false alarms a year to accept, for all series of a system together."
 
 SeriesArgument = Annotated[list[str], argument("SERIES", _SERIES)]
 ReframeArguments = Annotated[
@@ -82,7 +82,7 @@ ReframeArguments = Annotated[
     argument("[-- REFRAME_ARGUMENT...]", "Further arguments for ReFrame, such as -n BenchioSSF."),
 ]
 PerflogsOption = Annotated[
-    Path | None, "DIR", "The perflogs. [default: perflogs, here or of the site]"
+    Path | None, "DIR", "The perflogs. [default: perflogs here, else in the site's directory]"
 ]
 RootOption = Annotated[Path | None, option("--site DIR", _ROOT)]
 SystemOption = Annotated[str | None, "NAME", "This system only. [default: all]"]
@@ -94,7 +94,7 @@ ByOption = Annotated[str | None, "NAME", "Your name. [default: your login name]"
 VerboseOption = Annotated[bool, option("--verbose -v", "Show ReFrame's output.")]
 NotifyOption = Annotated[bool, "Also send messages, as config/notify.yaml says."]
 YesOption = Annotated[bool, option("--yes -y", "Write without asking.")]
-DryRunOption = Annotated[bool, "Show what would be done, and do nothing."]
+DryRunOption = Annotated[bool, "Show what the command would do, and do nothing."]
 #: The format of times, for help texts.
 WHEN: Final = "a date (UTC), or a time with its offset"
 

@@ -107,21 +107,21 @@ def schedule(
     system: cli.AsSystemOption = None,
     report: Annotated[str | None, "DIR", _REPORT] = None,
     notify: cli.NotifyOption = False,
-    suspects: Annotated[bool, "With script: every hour, only what is in doubt."] = False,
+    suspects: Annotated[bool, "With script: the hourly script for what is in doubt."] = False,
     account: Annotated[
-        str | None, "NAME", "What jobs are charged to. [default: IOBANDS_ACCOUNT]"
+        str | None, "NAME", "The account that jobs are charged to. [default: IOBANDS_ACCOUNT]"
     ] = None,
     root: cli.RootOption = None,
 ) -> None:
-    """Print what runs `iobands run` regularly: for cron, systemd, Slurm's scrontab, or a script.
+    """Print what starts `iobands run` regularly: for cron, systemd, Slurm's scrontab, or a script.
 
     For the daily checks, a second entry measures every hour what is in doubt. Without it, nothing
     is measured between sessions.
 
     The jitter is a fixed delay derived from host, directory, tag and system, so that sites and tags
-    do not start at the same minute. The command sets the account and a PATH with the programs that
-    a session calls. If this shell has the command `module`, a bash login shell runs the session,
-    because jobs inherit `module` from it.
+    do not start at the same minute. The printed command sets the account, and a PATH with the
+    programs that a session calls. If this shell has the command `module`, a bash login shell runs
+    the session, because jobs inherit `module` from it.
     """
     if form == "script":
         cli.refuse("in a script", "every", "at", "jitter")

@@ -50,9 +50,9 @@ def doctor(
     root: cli.RootOption = None,
     report: Annotated[Path | None, "FILE", "Also write a report without secrets."] = None,
 ) -> None:
-    """Look at the installation and at the site: a line each, and what to do.
+    """Check the installation and the site: print one line for each item, and what to do.
 
-    Nothing is measured, and no message is sent. The exit status is 0 if a session would run, 1 if
+    It measures nothing and sends no message. The exit status is 0 if a session would run, 1 if
     something should be looked at, and 3 if a session would fail.
 
     The report has the findings, the versions of all packages, and the end of the output of the last
@@ -174,11 +174,11 @@ def report_of(found: list[Line], site: Path | None) -> str:
 
 
 _TEMPLATE: Final = (
-    "A site file to begin with: generic is filled in from this machine, local is for one without a "
-    "scheduler, example has every entry; of sites: archer2, cirrus, frontera, lonestar6, lumi, "
-    "mahti, minisite, puhti."
+    "The site file to begin with: generic is filled in from this machine, local is for a machine "
+    "without a scheduler, example has every entry; the others are those of sites: archer2, cirrus, "
+    "frontera, lonestar6, lumi, mahti, minisite, puhti."
 )
-_CLONE: Final = "Copy a clone's site file, bands, actions and perflogs; it stays as it is."
+_CLONE: Final = "Copy a clone's site file, bands, actions and perflogs; the clone stays as it is."
 
 
 def init(
@@ -195,7 +195,7 @@ def init(
 ) -> None:
     """Make a directory for a site: site file, bands, actions and perflogs.
 
-    Later versions of iobands do not change it. Run the other commands in it, or name it by --site.
+    No later version of iobands changes it. Run the other commands in it, or name it with --site.
     """
     if check:
         cli.refuse("with --check", "template", "name", "clone", "dry_run")

@@ -27,16 +27,16 @@ from iobands.source.store import (
 from iobands.views.openmetrics import history_metrics, state_metrics
 from iobands.views.writing import age_text, plural
 
-_OUTPUT: Final = "File, replaced atomically; parquet: directory. [default: standard output]"
+_OUTPUT: Final = "The file, or for parquet the directory. [default: standard output]"
 
 
 def export(
     options: cli.StoredSiteOptions,
     format_: Annotated[
-        Literal["csv", "json", "parquet", "openmetrics"], "Tables of samples, or metrics."
+        Literal["csv", "json", "parquet", "openmetrics"], "A table of samples, or metrics."
     ],
     output: Annotated[Path | None, "PATH", _OUTPUT] = None,
-    history: Annotated[bool, "openmetrics: all values, with their times."] = False,
+    history: Annotated[bool, "With openmetrics: all values, with their times."] = False,
 ) -> None:
     """Export all samples (csv, json, parquet), or the state of the site now (openmetrics).
 

@@ -21,13 +21,13 @@ from iobands.model import PLAIN, UNKNOWN, __version__, mask_others
 COMMANDS: Final = {
     "Commands": {
         "run": ("run", "run", "measure, then print the digest"),
-        "cost": ("cost", "cost", "print the most that a selection writes and costs in node hours"),
+        "cost": ("cost", "cost", "print the data and node hours that a selection takes at most"),
         "status": ("status", "status", "print the digest: alerts and the state of every series"),
         "report": ("report", "report", "write the dashboard: static files for a browser"),
         "explain": ("status", "explain", "explain the state of a series, or an alert"),
         "targets": ("status", "targets", "find slow storage targets or nodes"),
-        "notify": ("session", "notify", "send news by mail, chat or issue tracker"),
-        "schedule": ("cost", "schedule", "print lines for cron, or what other schedulers need"),
+        "notify": ("session", "notify", "send messages by mail, chat or issue tracker"),
+        "schedule": ("cost", "schedule", "print lines for cron, or files for other schedulers"),
         "accept": ("accept", "accept", "measure until the promises of a contract are decided"),
         "compare": ("report", "compare", "print the ratio of series that differ in one field"),
         "clean": ("cost", "clean", "remove what killed runs left on the file systems"),
@@ -36,7 +36,7 @@ COMMANDS: Final = {
     },
     "For the users of the file systems": {
         "table": ("report", "table", "print expected rates and settings, or check a page"),
-        "advise": ("report", "advise", "recommend settings, as far as the runs support them"),
+        "advise": ("report", "advise", "recommend settings that the runs support"),
     },
     "Answers to an alert, logged with a reason": {
         "acknowledge": ("alerts", "acknowledge", "the cause is known; no longer critical"),
@@ -44,7 +44,7 @@ COMMANDS: Final = {
         "rebaseline": ("alerts", "rebaseline", "the new level is normal"),
         "retire": ("alerts", "retire", "the series is no longer measured"),
         "discard": ("alerts", "discard", "the sample does not count"),
-        "undo": ("alerts", "undo", "withdraw one of these"),
+        "undo": ("alerts", "undo", "withdraw the last of these"),
     },
     "The bands": {
         "calibrate": ("alerts", "calibrate", "propose bands from the site's own history"),
@@ -55,15 +55,15 @@ COMMANDS: Final = {
     },
     "Other tools": {
         "import": ("export", "import_", "convert results of other tools into perflogs"),
-        "push": ("export", "push", "send what is new to a store that many clusters share"),
+        "push": ("export", "push", "send new results to a store that many clusters share"),
         "pull": ("export", "pull", "copy a store into a directory"),
         "forget": ("export", "forget", "delete old samples from a store"),
         "export": ("export", "export", "write samples or the state of the site for other tools"),
     },
     "A site's directory": {
-        "init": ("doctor", "init", "make one, filled in from this machine or from a clone"),
-        "reframe": ("doctor", "reframe", "call ReFrame with the site's checks"),
-        "doctor": ("doctor", "doctor", "look at the installation and the site, say what to do"),
+        "init": ("doctor", "init", "make one, for this machine or from a clone"),
+        "reframe": ("doctor", "reframe", "run ReFrame with the site's checks"),
+        "doctor": ("doctor", "doctor", "check the installation and the site, and say what to do"),
     },
     "Try it without measuring": {
         "demo": ("session", "demo", "write a made-up site and its dashboard"),

@@ -38,9 +38,9 @@ _FEWEST_RUNS: Final = 3
 #: The days after a maintenance for which `begin` forecasts the smallest visible loss.
 _AHEAD: Final = (0, 3, 7, 14)
 
-MeasureOption = Annotated[bool, "Measure several times in a row, at once."]
-MostTimeOption = Annotated[str, cli.option("--time TIME", "With --measure: at most for this time.")]
-TagsOption = Annotated[str, "TAG", "With --measure: the checks with this tag."]
+MeasureOption = Annotated[bool, "Measure now, several times in a row."]
+MostTimeOption = Annotated[str, cli.option("--time TIME", "With --measure: how long at most.")]
+TagsOption = Annotated[str, "TAG", "With --measure: run the checks with this tag."]
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ class BeginOptions(cli.SiteOptions):
 
 def begin_maintenance(
     options: BeginOptions,
-    reason: Annotated[str, "TEXT", "What is done."],
+    reason: Annotated[str, "TEXT", "What is being done."],
     file_systems: Annotated[
         list[str] | None, "NAME", "Only this file system; repeatable. [default: all]"
     ] = None,

@@ -40,7 +40,7 @@ def report(
     options: cli.PastSiteOptions,
     directory: Annotated[Path, cli.argument("DIR", "The directory for the dashboard.")],
     public: Annotated[
-        bool, "For users: settings and rates, without people, nodes, jobs and reasons."
+        bool, "Write it for users: settings and rates, without people, nodes, jobs and reasons."
     ] = False,
     format_: Annotated[
         Literal["html", "svg", "png", "pdf"], "The dashboard, or a figure of each series for print."
@@ -202,9 +202,11 @@ def advise(
 
 def compare(
     options: cli.SampleOptions,
-    field: Annotated[str, cli.argument("FIELD", f"What they differ in: {', '.join(COMPARABLE)}.")],
+    field: Annotated[
+        str, cli.argument("FIELD", f"The field that may differ: {', '.join(COMPARABLE)}.")
+    ],
     against: Annotated[
-        str | None, "VALUE", "Divide by series with VALUE. [default: the first]"
+        str | None, "VALUE", "Divide by the series with VALUE. [default: the first value]"
     ] = None,
 ) -> None:
     """Compare series that differ in one field: print their ratio and its 95 % interval.
@@ -229,9 +231,9 @@ def compare(
 def table(
     options: cli.StoredSiteOptions,
     format_: Annotated[
-        DocumentFormat, "The format; csv has only the tables."
+        DocumentFormat, "The output format; csv has only the tables."
     ] = DocumentFormat.MARKDOWN,
-    check: Annotated[Path | None, "FILE", "Report where a published page differs."] = None,
+    check: Annotated[Path | None, "FILE", "Report where a published page has drifted."] = None,
     holds: Annotated[
         float,
         cli.span("--holds", "How long a rate holds after its newest run: days, or 60d.", "days", 1),

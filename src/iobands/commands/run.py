@@ -23,19 +23,19 @@ def run(
     report: Annotated[Path | None, "DIR", "Also write the dashboard to DIR."] = None,
     notify: cli.NotifyOption = False,
     suspects: Annotated[
-        bool, "Measure again only what is in doubt and due. Start it every hour."
+        bool, "Measure again only what is in doubt and due. Start this every hour."
     ] = False,
     dry_run: Annotated[
-        bool, "With --suspects: show what it measures in the next 24 hours, and why."
+        bool, "With --suspects: show what is to be measured in the next 24 hours, and why."
     ] = False,
     verbose: cli.VerboseOption = False,
     extra: cli.ReframeArguments = None,
 ) -> None:
     """Measure: run the checks under a lock, then print the digest.
 
-    Arguments after -- are passed to ReFrame. The exit status is the same as for `iobands status`,
-    and 3 if the checks could not be run or fewer ran than were selected. With --suspects, it is 0
-    if nothing is due or another session is measuring.
+    Arguments after -- are passed to ReFrame. The exit status is 3 if the checks could not be run or
+    fewer ran than were selected, else the same as for `iobands status`. With --suspects, it is 0 if
+    nothing is due or another session is measuring.
     """
     if dry_run and not suspects:
         raise cli.failure("--dry-run needs --suspects; for the cost of a session: `iobands cost`")

@@ -30,7 +30,7 @@ def status(
     all_: Annotated[bool, "Show every alert with its series, and every series."] = False,
     rejected: Annotated[bool, "List all rejected lines."] = False,
 ) -> None:
-    """Print the digest: the state of the site in one line, what needs attention, the rates.
+    """Print the digest: the state of the site in one line, what needs attention, and the rates.
 
     `--format plugin` prints one line with performance data, as plug-ins of Nagios and Icinga do.
     The exit status is 0 if all is well, 1 for an acknowledged drop, a flaky check or a directory
@@ -79,7 +79,7 @@ def explain(
     options: cli.PastSiteOptions,
     words: cli.SeriesArgument,
     figure: Annotated[Path | None, "FILE", "Also draw a figure, .svg or .png."] = None,
-    all_: Annotated[bool, "Name every series, moved or not."] = False,
+    all_: Annotated[bool, "Name every series, whether it moved or not."] = False,
     runs: Annotated[
         int, cli.option("--runs NUMBER", "Also list the newest runs of the series.", 0, 1_000_000)
     ] = 0,
@@ -152,7 +152,7 @@ _HEADINGS: Final = ("ALERT", "SINCE", "RAISED", "ENDED", "CHANGE", "SUBJECT", "H
 
 def alerts(
     options: cli.PastSiteOptions,
-    all_: Annotated[bool, "List all, not only the newest 30."] = False,
+    all_: Annotated[bool, "List all alerts, not only the newest 30."] = False,
     rebuild: Annotated[bool, "Rewrite the log of alerts; numbers may change."] = False,
 ) -> None:
     """List open and past alerts, how each ended, and the precision and delay at this site.
@@ -278,8 +278,8 @@ def log_news(
 
 def targets(
     options: cli.PastSiteOptions,
-    nodes: Annotated[bool, "Compare nodes instead."] = False,
-    all_: Annotated[bool, "List all of them."] = False,
+    nodes: Annotated[bool, "Compare the nodes of each partition instead."] = False,
+    all_: Annotated[bool, "List all targets or nodes."] = False,
 ) -> None:
     """Compare the storage targets of each file system, by the times of the ranks that use them.
 
