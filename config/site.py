@@ -35,9 +35,9 @@ _OLDEST = (4, 10)  # the first with these run reports and settings of perflogs
 # by prefix, as ReFrame accepts abbreviations
 _UNFIT_OPTIONS = {
     "--skip-sa": "--skip-sanity-check: a run without it proves nothing; leave it out",
-    "--res": "--restore-session: a session measures only what it has itself examined; leave it "
-    "out, as what was built is kept",
-    "--ci-": "--ci-generate: each of its jobs would need what another session has examined; "
+    "--res": "--restore-session: a session measures only what its own preflight has examined; "
+    "leave it out, as builds are kept anyway",
+    "--ci-": "--ci-generate: each of its jobs would need the preflight of another session; "
     "call `iobands run` in one job",
 }
 

@@ -517,7 +517,7 @@ def test_of_one_series_of_an_alert_of_several_it_is_said_that_the_alert_stays(si
     write_perflog(Path("perflogs"), rows)
     said = " ".join(call("acknowledge", "disk ssf write_bw", "--reason", "x")[1].split())
     assert "Alert 1, disk writes, stays until most of its series are acknowledged" in said
-    assert "all at once: iobands acknowledge 1 --reason TEXT" in said
+    assert "to acknowledge all at once: iobands acknowledge 1 --reason TEXT" in said
     assert "stays until" not in call("acknowledge", "1", "--reason", "x")[1]
 
 

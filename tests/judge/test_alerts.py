@@ -546,7 +546,7 @@ def test_series_that_were_low_for_hours_keep_their_own_ratios(runs: int, tmp_pat
         fields |= {"job_completion_time": days_ago(again), "purpose": "repeat"}
         rows.append(line(perf_value=1.5, **fields))
     (alert,) = SiteFiles(tmp_path).write(rows).read().alerts
-    assert alert.reason.startswith("over again: up to 2 h at 0.5")  # the longest
+    assert alert.reason.startswith("already over: up to 2 h at 0.5")  # the longest
     assert alert.reason.endswith("1 of 2 runs")
     found = [(each.series.key.variable, each.ratio.value) for each in alert.members]
     lowest_first = sorted(factors.items(), key=lambda each: each[1])

@@ -179,12 +179,13 @@ def _act(
                 number = plural(len(labels), "series")
                 about = f"{number}: {some(labels)}" if labels else subject.name
                 where = log_path(directory, subject.system)
-                with_it = "So would be the series that fell with it."
+                with_it = "The same for the series that fell with it."
                 said = with_it if subject.follows else f"{subject.title}: would be {did}"
                 cli.say(said, f"  {about}", f"  log: {where}")
             else:
                 written.add(append(directory, subject.system, [action]))
-                with_it = f"So are the {plural(len(subject.series), 'series')} that fell with it."
+                fell = plural(len(subject.series), "series")
+                with_it = f"The same for the {fell} that fell with it."
                 cli.say(with_it if subject.follows else f"{subject.title}: {did}")
                 alert, count = subject.alert, len(subject.series)
                 # not for a slow target or node, which has no series: it stands for its whole alert
@@ -192,7 +193,7 @@ def _act(
                     command = command_on(alert, site, kind, "--reason TEXT")
                     cli.say(
                         f"Alert {alert.number}, {alert.subject}, stays until most of its series "
-                        f"are acknowledged; all at once: {command}"
+                        f"are acknowledged; to acknowledge all at once: {command}"
                     )
         if written:
             _recorded(options)  # log the end of the alert before anything else can join it

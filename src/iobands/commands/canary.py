@@ -171,9 +171,9 @@ def _judged_one(
         same = {"partition": nest.partition, "environ": nest.environ, "file_system": name}
         rows = chain(*peers.values())
         if looks[-1].is_unstarted and any(same.items() <= row.items() for row in rows):
-            status, why = model.CRITICAL, f"{why}; it runs on peers"
+            status, why = model.CRITICAL, f"{why}; it runs on other nodes"
         if status == model.CRITICAL and len(looks) == 1:
-            status, why = model.UNKNOWN, f"{why}; no time was left to ask again"
+            status, why = model.UNKNOWN, f"{why}; no time was left to check it again"
         return status, why
     said = _shown(held)
     if any(each.is_slow for each in held):
@@ -182,7 +182,7 @@ def _judged_one(
     if not runs[-1].rates:
         return model.UNKNOWN, runs[-1].why
     if any(each.verdict == "collapsed" for each in held):
-        return model.UNKNOWN, f"slow once, with no time to ask again: {said}"
+        return model.UNKNOWN, f"slow once; no time was left to measure it again: {said}"
     return model.OK, said
 
 

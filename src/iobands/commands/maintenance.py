@@ -296,9 +296,9 @@ def _measure(
         if outcome.how == LIMIT:
             break
         done += 1
-        cli.say(f"Measured {done} of {wanted} times, in {max(1, round(longest / 60))} min each")
+        cli.say(f"Measured {done} of {wanted} times, {max(1, round(longest / 60))} min each")
     if done < wanted:
-        cli.say(f"{writing.plural(done, 'run')} in the time given; {wanted} would say more")
+        cli.say(f"{writing.plural(done, 'run')} in the time given; {wanted} runs would show more")
 
 
 def _print_forecast(judged: JudgedSite, places: tuple[str, ...]) -> None:
@@ -312,5 +312,5 @@ def _print_forecast(judged: JudgedSite, places: tuple[str, ...]) -> None:
     lines = chain(*writing.blocks(table, writing.output_width(), right=range(1, len(table[0]))))
     cli.say("", "The smallest loss that the report will show, with odds of 9 to 1:", *lines)
     cli.say(
-        "At once: with `iobands maintenance end --measure`. +3 days: after three more daily runs."
+        "At once: with `iobands maintenance end --measure`. +3 DAYS: after three more daily runs."
     )

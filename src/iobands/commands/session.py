@@ -182,7 +182,7 @@ def _timed(options: cli.SiteOptions, judged: JudgedSite) -> tuple[Ask, ...]:
         try:
             own = measure.limits_of(read, ask.place)
         except FileError as error:
-            unread[f"nothing of {ask.system} is measured again: {error}"] = None
+            unread[f"no series of {ask.system} is measured again: {error}"] = None
             continue
         for window in site.maintenance.get(ask.system, ()):
             if window.is_of(ask.file_system):

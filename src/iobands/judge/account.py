@@ -246,10 +246,10 @@ def _split(site: Snapshot, series: Series, bands: Bands, held: Held) -> tuple[Fl
     if before.any():
         why = "no run after it"
     elif after.any():
-        changed = "the tool or its settings changed, so that runs do not compare"
+        changed = "the tool or its settings changed, so that runs cannot be compared"
         why = changed if had else "no run before it"
     else:
-        why = "no runs that compare" if had else ""
+        why = "no runs that can be compared" if had else ""
     return before, after, why
 
 

@@ -168,7 +168,7 @@ def of_low_runs(series: Sequence[Series], alerted: Collection[SeriesKey]) -> Ite
     for members in _together(over):
         of_each = [transients[each.series.key] for each in members]
         longest = max(of_each, key=lambda each: each.until - each.since)
-        yield alert(members, longest.since, f"over again: {longest}")
+        yield alert(members, longest.since, f"already over: {longest}")
     for members in _together(newest):
         yield alert(members, members[0].series.status.when)
 

@@ -83,7 +83,7 @@ def in_short(of: BeforeAfter) -> str:
     if of.is_open:
         return "The maintenance is open; there is no run after it yet."
     if not of.series:
-        return "No series has runs before and after it that compare, so nothing can be said."
+        return "No series has comparable runs before and after it, so the report claims nothing."
     if claims := _claims(_uniform(of)) or _claims(of.series) or _claims(of.groups):
         named = [
             f"{_name(each, of)} {each.outcome.value} ({writing.percent(each.ratio.value)}, "
@@ -94,8 +94,9 @@ def in_short(of: BeforeAfter) -> str:
         return f"Changed: {writing.listed(named)}{f' and {hidden} more' if hidden else ''}."
     top = next((each for each in of.groups if each.name == "all"), (*of.groups, *of.series)[0])
     if top.outcome is ShiftVerdict.NO_CHANGE:
-        return f"No change larger than {writing.share_text(top.bound)}, over {_name(top, of)}."
-    more = f"; about {writing.plural(top.more, 'more day')} of runs decide" if top.more else ""
+        where = "overall" if top.name == "all" else f"for {top.name}"
+        return f"No change larger than {writing.share_text(top.bound)} {where}."
+    more = f"; about {writing.plural(top.more, 'more day')} of runs will decide" if top.more else ""
     return f"Not enough runs to say whether {_name(top, of)} changed{more}."
 
 
