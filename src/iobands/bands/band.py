@@ -226,7 +226,7 @@ class Bands:
         return next((epoch for epoch in reversed(self.epochs) if epoch.since <= when), None)
 
     def compares_since(self, when: datetime) -> datetime | None:
-        """Return the time from which samples compare with one taken at `when`; None for all.
+        """Return the time from which samples are comparable with one taken at `when`; None for all.
 
         This is the beginning of the last epoch by then that does not continue the one before.
         """

@@ -249,7 +249,7 @@ def _push_to(url: str, options: cli.SiteOptions) -> str:
         with open_store(url, new=True) as store:
             return pushing.push_new(store, perflogs, config, before, now)
 
-    # without a limit, an engine that never answers would block a session for ever
+    # without a limit, an engine that never answers would block a session forever
     late = StoreError(f"the store has not taken a push within {_LONGEST_PUSH:g} s")
     try:
         after, rows, documents = in_time(_LONGEST_PUSH, work, late)

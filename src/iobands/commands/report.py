@@ -158,7 +158,7 @@ def report_to(
 def _published(
     site: Snapshot, systems: Path, holds: timedelta = HOLDS
 ) -> tuple[dict[str, list[Recommended]], Sequence[Advised]]:
-    """Return what to publish and the advice; a note names each system whose commands lack."""
+    """Return what to publish and the advice; a note names systems whose commands are missing."""
     found, advised = published_of(site, systems, holds)
     for name in found:
         if not cli.site_files(systems)(name).partitions:
@@ -185,7 +185,7 @@ def advise(
     """Recommend a file system, stripe count, transport and hints for each pattern.
 
     Runs at most a day apart are compared in pairs; the printed ratio is the median over the pairs.
-    If the newer half of the pairs no longer supports an advice, it is withdrawn. If the runs do not
+    If the newer half of the pairs no longer supports advice, it is withdrawn. If the runs do not
     decide a setting, the output says so, and about how many more runs are needed.
     """
     cli.require_report("iobands advise")

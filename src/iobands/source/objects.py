@@ -169,7 +169,7 @@ class ObjectStore:
             there = _entries(f"{self._directory}/{top}")
             found = [f"{top}/{e.name}" for e in there if not e.is_file(follow_symlinks=False)]
         names = (path.partition(f"{top}/system=")[2].rstrip("/") for path in found)
-        # a name that is not UTF-8 is none that a push wrote
+        # no push wrote a name that is not UTF-8
         return {unquote(name.encode(errors="replace").decode()) for name in names if name}
 
     def add(self, system: str, samples: pl.DataFrame, documents: Sequence[StoredDocument]) -> None:

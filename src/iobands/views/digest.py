@@ -296,8 +296,8 @@ def plugin_line(site: Snapshot) -> str:
 def performance(site: Snapshot) -> list[str]:
     """Return the newest rate of each series as performance data, with its floor as critical range.
 
-    The form is the one of Nagios and Icinga: `'label'=value;warning;critical;minimum`. Without a
-    series whose samples are missing, as Icinga warns of the value U, though the form allows it.
+    The format of Nagios and Icinga is `'label'=value;warning;critical;minimum`. A series whose
+    samples are missing is left out, as Icinga warns of the value U, though the format allows it.
     """
     found = []
     for each in site.series:

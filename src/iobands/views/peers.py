@@ -69,7 +69,7 @@ def _place(place: Place, site: Snapshot, every: bool, width: int) -> Iterator[st
 
 
 def meanings(place: Place, since: str) -> list[str]:
-    """Return a line for each state there whose name does not say enough.
+    """Return a line for each state there whose name does not explain itself.
 
     `since` is the heading of the column with the days of `since_of`.
     """

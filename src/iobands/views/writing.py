@@ -592,7 +592,7 @@ def _environment(escapes: bool) -> Environment:
 
 
 def _glued(text: str) -> str:
-    """Return a text with what is not to be broken glued together, as in text.js."""
+    """Return a text whose numbers and units no line break separates, as in text.js."""
     return _DASH.sub("\\g<0>\u2060", _UNIT.sub(_NO_BREAK, printable(text)))
 
 
