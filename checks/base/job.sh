@@ -90,7 +90,7 @@ writable_by_others() {
     local mode
     mode=$(stat -L -c %a -- "$file_system" 2>/dev/null) && [ $((0$mode & 01002)) -eq 2 ] &&
         echo "other users may write there and the directory is not sticky; run chmod +t on it, or" \
-            "name a directory of yours below it"
+            "name a directory of your own below it"
 }
 
 # Sets a trap. A killed script has no time to run it, such as a local job that has not ended when

@@ -219,7 +219,7 @@ def test_a_reason_is_said_once(tmp_path):
 def test_one_that_others_may_write_and_that_is_not_sticky_is_not_written_to(probed, disk):
     disk.chmod(0o777)
     (problem,) = probed.look({"path": str(disk)}).problems
-    assert problem.endswith("or name a directory of yours below it")
+    assert problem.endswith("or name a directory of your own below it")
     disk.chmod(0o1777)
     assert probed.look({"path": str(disk)}).blocking() is None
     (disk / "iobands-EnvProbe-0123456789").symlink_to("precious")
