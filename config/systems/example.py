@@ -58,7 +58,8 @@ system = {
                         "path": "/projects/EDIT",
                         "type": "posix",
                         "medium": "hdd",
-                        "mounted_as": "nfs4",  # else an unmounted one measures the local disk
+                        # Without it, the local disk is measured if nothing is mounted there.
+                        "mounted_as": "nfs4",
                         # Limits under which its checks are skipped; these are the defaults.
                         "min_free_inodes": 0,
                         "max_quota_percent": 95,
@@ -128,7 +129,7 @@ system = {
                 # IOBANDS_ACCOUNT, IOBANDS_RESERVATION and IOBANDS_QOS in the environment take
                 # precedence over account, reservation and qos.
                 "account": "EDIT",  # "" if jobs need none
-                # A job that waits longer than this is cancelled; without the entry, none is.
+                # A job that waits longer than this is cancelled; without it, no job is.
                 "max_pending_time": "6h",
                 "max_clock_skew_seconds": 1,  # of nodes and file systems; more is reported
                 # "reservation": "maintenance",
