@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import zlib
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
@@ -28,12 +28,12 @@ from iobands.snapshot import (
     CLOCK,
     CLOCK_OFF,
     DAILY,
-    Action,
     Alert,
     AlertEvent,
     FileSystem,
     History,
     Incident,
+    Ledger,
     Outliers,
     Rejected,
     Series,
@@ -113,85 +113,38 @@ def judge(
     power of each series as well, which is slow. The `memory` of an earlier judgement saves time. A
     part that cannot be judged becomes an alert, and the rest is judged.
     """
-    now, attempts, stage = known.now, Attempts([*known.problems]), Stage(known)
-    groups = _groups(stage.measured)
+    attempts, stage, samples = Attempts([*known.problems]), Stage(known), known.samples
     months, of_places = _months(known.histories, attempts, false_alarms)
     budgets = {name: each.budgets[-1] for name, each in months.items()}
     judged = judged_series(stage, of_places, memory, with_power=with_power)
     kept = {key: each for key, each in judged.items() if key not in stage.gone}
-    series = [each.series for each in kept.values()]
-    detections = {key: each.detection for key, each in kept.items() if each.detection}
-    work = partial(group_drops, groups, detections, known.histories, months)
-    drops = attempts.of("groups", work, ())
-    checked = [(each.series, each.bands) for each in kept.values()]
-    flaky = attempts.of("flaky checks", partial(flaky_of, checked, months), [])
-    transient = {key: each.transient for key, each in kept.items() if each.series.shares_causes}
-    incidents = attempts.of("incidents", partial(incidents_of, transient, now), ())
-    samples, spans_of = known.samples, partial(spans_of_peers, known)
-    compared = partial(places_of, samples.speeds, samples.values, spans_of, now, false_alarms)
-    places = attempts.of("targets and nodes", compared, ())
-    peer_actions = actions_on_peers(places, known.logs)
-    unfit = frozenset(key for each in stage.obstacles for key in each.keys)
+    drops, incidents, flaky = _of_several(stage, kept, months, attempts)
     several: list[GroupDrop | Incident] = [*drops, *incidents]
-    numbered: list[Alert] = []
+    compared = (samples.speeds, samples.values, partial(spans_of_peers, known), known.now)
+    places = attempts.of("targets and nodes", (), places_of, *compared, false_alarms)
     records = Records(samples.values, samples.speeds, places)
+    series, numbered = [each.series for each in kept.values()], list[Alert]()
     for name in sorted({each.key.system for each in series} | set(known.alert_log)):
-        system = System(
-            name,
-            {slug(each.key): each for each in series if each.key.system == name},
-            {slug(key): key for key in stage.gone if key.system == name},
-            [each for each in places if each.system == name],
-            _actions(known, name),
-            budgets.get(name, Budget(false_alarms)),
-            records,
-            name in known.incomplete,
-        )
-        fold_forward = partial(_alerts_of, known, system, several, flaky)
-        numbered += attempts.of(f"alerts of {name}", fold_forward, [])
+        system = _system(name, stage, series, records, budgets.get(name, Budget(false_alarms)))
+        inputs = (known, system, several, flaky)
+        numbered += attempts.of(f"alerts of {name}", [], _alerts_of, *inputs)
     series, numbered = with_states(series, numbered)
-    changed = [each for each in numbered if each.ended is None]
-    leveled = [each for each in changed if each.severity is not Severity.FLAKY]
-    covered = frozenset(key for each in leveled for key in each.keys)
-    alerts = ordered(
-        [
-            *changed,
-            *conditions.of_suspicions(series, budgets),
-            *conditions.of_missing(series, unfit),
-            *conditions.of_low_runs(series, covered),
-            *_of_site(stage, series, clock),
-            *of_unread(known.rejected),
-            *(Alert(Severity.FAILED, about, reason=why) for about, why in attempts.problems),
-        ]
-    )
+    peer_actions = actions_on_peers(places, known.logs)
     acted = [(key.system, each) for key, each in stage.standing.items()]
     acted += [(peer.system, in_force(each)) for peer, each in peer_actions.items()]
-    snapshot = Snapshot(
-        now=now,
+    snapshot = replace(
+        _as_read(stage, false_alarms),
         series=tuple(series),
         ledger=conditions.ledger_of(numbered, series, acted),
-        false_alarms_a_year=false_alarms,
         threshold=max(each.threshold for each in (*budgets.values(), Budget(false_alarms))),
-        samples=samples.values,
-        speeds=samples.speeds,
-        alerts=alerts,
+        alerts=ordered(_open_alerts(stage, series, numbered, budgets, clock, attempts)),
         past=tuple(each for each in numbered if each.ended is not None),
-        skipped=stage.skipped,
-        superseded=stage.superseded,
         retired=tuple(each.series for key, each in judged.items() if key in stage.gone),
-        future=stage.future,
-        maintenance={name: each.maintenance for name, each in known.bands.items()},
-        rejected=known.rejected,
-        obstacles=stage.obstacles,
         incidents=incidents,
         file_systems=_file_systems(series, stage),
-        last_session=known.last_session,
-        leftovers=known.leftovers,
         places=places,
         peer_actions=tuple(peer_actions.items()),
-        warnings=tuple(text for each in known.bands.values() for text in each.warnings),
         clock=clock,
-        only=known.system,
-        is_past=known.as_of,
     )
     # the plan is as old as the last session or hourly command, and people may have acted since
     doubted = {slug(key) for key in snapshot.doubts}
@@ -200,24 +153,80 @@ def judge(
     return JudgedSite(snapshot, judged, _news(numbered, known.alert_log), known)
 
 
+def _as_read(stage: Stage, false_alarms: float) -> Snapshot:
+    """Return the snapshot of a site before the judgement: what was read, and what is set aside."""
+    known = stage.known
+    return Snapshot(
+        now=known.now,
+        series=(),
+        ledger=Ledger((), real=0, false=0, delay=None),
+        false_alarms_a_year=false_alarms,
+        threshold=0.0,
+        samples=known.samples.values,
+        speeds=known.samples.speeds,
+        skipped=stage.skipped,
+        superseded=stage.superseded,
+        future=stage.future,
+        maintenance={name: each.maintenance for name, each in known.bands.items()},
+        rejected=known.rejected,
+        obstacles=stage.obstacles,
+        last_session=known.last_session,
+        leftovers=known.leftovers,
+        warnings=tuple(text for each in known.bands.values() for text in each.warnings),
+        only=known.system,
+        is_past=known.as_of,
+    )
+
+
+def _of_several(
+    stage: Stage,
+    judged: Mapping[SeriesKey, Judged],
+    months: Mapping[str, Months],
+    attempts: Attempts,
+) -> tuple[Sequence[GroupDrop], tuple[Incident, ...], Sequence[Happening]]:
+    """Return the drops of groups, the incidents, and when checks were flaky."""
+    known, groups = stage.known, _groups(stage.measured)
+    charts = {key: each.detection for key, each in judged.items() if each.detection}
+    drops = attempts.of("groups", (), group_drops, groups, charts, known.histories, months)
+    checked = [(each.series, each.bands) for each in judged.values()]
+    flaky = attempts.of("flaky checks", (), flaky_of, checked, months)
+    transient = {key: each.transient for key, each in judged.items() if each.series.shares_causes}
+    return drops, attempts.of("incidents", (), incidents_of, transient, known.now), flaky
+
+
 def _groups(histories: Mapping[SeriesKey, History]) -> tuple[Group, ...]:
     together = {key: each for key, each in histories.items() if may_share(key, each)}
     return groups_of({key: each.newest.get("medium") for key, each in together.items()})
 
 
-def _of_site(stage: Stage, series: Sequence[Series], clock: str | None) -> list[Alert]:
+def _open_alerts(
+    stage: Stage,
+    series: Sequence[Series],
+    numbered: Iterable[Alert],
+    budgets: Mapping[str, Budget],
+    clock: str | None,
+    attempts: Attempts,
+) -> Iterator[Alert]:
+    """Yield the open ones of the `numbered` alerts, and the alerts of the day."""
     known, last = stage.known, stage.known.last_session
+    changed = [each for each in numbered if each.ended is None]
+    leveled = [each for each in changed if each.severity is not Severity.FLAKY]
+    covered = frozenset(key for each in leveled for key in each.keys)
+    unfit = frozenset(key for each in stage.obstacles for key in each.keys)
     partitions = {(each.key.system, each.key.partition) for each in series}
     partitions |= {(each.system, each.partition) for each in stage.obstacles}
-    found = [
-        *conditions.of_preflight(stage.obstacles, len(partitions) > 1),
-        *conditions.of_failures(stage.failed),
-    ]
+    yield from changed
+    yield from conditions.of_suspicions(series, budgets)
+    yield from conditions.of_missing(series, unfit)
+    yield from conditions.of_low_runs(series, covered)
+    yield from conditions.of_preflight(stage.obstacles, len(partitions) > 1)
+    yield from conditions.of_failures(stage.failed)
     for name, log in known.logs.items():
-        found += conditions.of_forgotten(log.actions, name, known.now)
-    if last:
-        found += conditions.of_session(last, stage.missed_schedule)
-    return found if known.as_of else [*found, *_of_clock(stage, clock)]
+        yield from conditions.of_forgotten(log.actions, name, known.now)
+    yield from conditions.of_session(last, stage.missed_schedule) if last else ()
+    yield from () if known.as_of else _of_clock(stage, clock)
+    yield from of_unread(known.rejected)
+    yield from (Alert(Severity.FAILED, about, reason=why) for about, why in attempts.problems)
 
 
 def of_unread(rejected: Iterable[Rejected]) -> list[Alert]:
@@ -236,10 +245,23 @@ def of_unread(rejected: Iterable[Rejected]) -> list[Alert]:
     ]
 
 
-def _actions(known: Known, system: str) -> list[Action]:
-    """Return the actions in force; without the log of alerts, numbers in them say nothing."""
-    found = in_force(known.logs[system].actions) if system in known.logs else ()
-    return [replace(each, alert=None) if system in known.unlogged else each for each in found]
+def _system(
+    name: str, stage: Stage, series: Iterable[Series], records: Records, budget: Budget
+) -> System:
+    """Return what the alerts of a system are made from."""
+    known = stage.known
+    found = in_force(known.logs[name].actions) if name in known.logs else ()
+    is_unlogged = name in known.unlogged  # then the numbers of alerts in actions say nothing
+    return System(
+        name,
+        series={slug(each.key): each for each in series if each.key.system == name},
+        retired={slug(key): key for key in stage.gone if key.system == name},
+        places=[each for each in records.places if each.system == name],
+        actions=[replace(each, alert=None) if is_unlogged else each for each in found],
+        budget=budget,
+        records=records,
+        is_incomplete=name in known.incomplete,
+    )
 
 
 def _alerts_of(
@@ -291,7 +313,7 @@ def _months(
         for key, each in mine.items():
             runs[key.file_system].append(Measured(each.times, np.log(each.values), each.asked))
         for file_system, every in runs.items():
-            priors = attempts.of("priors", partial(priors_of, every, since), none)
+            priors = attempts.of("priors", none, priors_of, every, since)
             places[system, file_system] = Months(since, budgets, priors)
     return systems, places
 

@@ -18,14 +18,7 @@ from iobands.bands import NO_BAND, Band, Bands, Epoch, Span, Spans
 from iobands.judge.detect import Months
 from iobands.judge.detection import Detection, detect
 from iobands.judge.memory import Remembered
-from iobands.judge.normal import (
-    Normal,
-    TransientRuns,
-    comparing,
-    matched,
-    normal_of,
-    nothing_known,
-)
+from iobands.judge.normal import Normal, TransientRuns, comparing, matched, normal_of, nothing_known
 from iobands.snapshot import (
     ASKED,
     DISCARD,
@@ -203,33 +196,23 @@ def judged_series(
         ]
         missing = [each for each in missing if each.when not in spans]
         newest = max(missing, key=lambda miss: miss.when, default=None)
-        status = _unjudged(history, newest.what if newest else "no sample")
-        normal, detection = nothing_known(len(history)), None
-        if len(history):
-            try:
+        detection, why = None, newest.what if newest else "no sample"
+        try:
+            if len(history):
                 of_place = months[key.system, key.file_system]
-                rows = np.flatnonzero(comparing(history, bands) & history.counted)
-                fields = matched(key, history.newest)
-                # no band that began later judges these runs, nor one that was learned from them
-                first = exact_moment(history.times[rows[0]]) if len(rows) else history.last
-                published = bands.band_for(fields, first)
-                detection = detect(
-                    history,
-                    rows,
-                    published,
-                    of_place,
-                    least=bands.least_change,
-                    kept=memory.get(key),
-                )
-                normal = normal_of(key, history, bands, detection.rows, detection.chart.baselines)
+                detection = _detected(key, history, bands, of_place, memory.get(key))
+                baselines = detection.chart.baselines
+                normal = normal_of(key, history, bands, detection.rows, baselines)
                 missed = _missing(key, history, newest, known.now, spans)
                 status = _status(key, history, bands, detection, normal.newest, missed, with_power)
-            except Exception as error:
-                status = _unjudged(history, problem_of(error))
-                normal, detection = nothing_known(len(history)), None
+        except Exception as error:
+            detection, why = None, problem_of(error)
+        if detection is None:
+            normal, status = nothing_known(len(history)), _unjudged(history, why)
         transient = _transient(normal, detection)
         lacking = {each.when: each for each in reversed(missing)}
-        epoch = bands.epoch_at(status.when) if status.when else None
+        epochs = tuple(replace(each, bands=(), limits=()) for each in bands.epochs)
+        bare = replace(bands, epochs=epochs)
         series = Series(
             key=key,
             label=labelled[key],
@@ -238,13 +221,24 @@ def judged_series(
             status=status,
             outliers=transient.outliers,
             verdicts=normal.verdicts(history),
-            epoch=epoch and replace(epoch, bands=(), limits=()),
-            epochs=tuple(replace(each, bands=(), limits=()) for each in bands.epochs),
+            epoch=bare.epoch_at(status.when) if status.when else None,
+            epochs=epochs,
             missing=tuple(lacking[when] for when in sorted(lacking)),
             actions=stage.actions[key],
         )
         found[key] = Judged(series, bands, detection, transient)
     return found
+
+
+def _detected(
+    key: SeriesKey, history: History, bands: Bands, months: Months, kept: Remembered | None
+) -> Detection:
+    """Return what the detector finds in the runs that can be compared with the newest."""
+    rows = np.flatnonzero(comparing(history, bands) & history.counted)
+    # no band that began later judges these runs, nor one that was learned from them
+    first = exact_moment(history.times[rows[0]]) if len(rows) else history.last
+    published = bands.band_for(matched(key, history.newest), first)
+    return detect(history, rows, published, months, least=bands.least_change, kept=kept)
 
 
 def _status(

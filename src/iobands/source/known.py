@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
-from functools import cache, partial
+from functools import cache
 from pathlib import Path
-from typing import Final, TypeVar
+from typing import Final, ParamSpec, TypeVar
 
 import polars as pl
 
@@ -38,6 +38,7 @@ AHEAD: Final = timedelta(days=1)
 #: Returns the maintenances of a file system of one system.
 Maintenance = Callable[[object], Spans]
 
+_P = ParamSpec("_P")
 _T = TypeVar("_T")
 _U = TypeVar("_U")
 
@@ -51,10 +52,12 @@ class Attempts:
 
     problems: list[tuple[str, str]] = field(default_factory=list)
 
-    def of(self, subject: object, work: Callable[[], _T], otherwise: _U) -> _T | _U:
+    def of(
+        self, subject: object, otherwise: _U, work: Callable[_P, _T], *of: _P.args, **by: _P.kwargs
+    ) -> _T | _U:
         """Return what `work` returns or, if it fails, `otherwise`, and record the problem."""
         try:
-            return work()
+            return work(*of, **by)
         except Exception as error:
             self.problems.append((str(subject), problem_of(error)))
             return otherwise
@@ -131,31 +134,21 @@ def read_known(
         samples = samples.until(now)
     later = samples.values.filter(samples.values[TIME] > now + AHEAD).select(*KEY, TIME)
     future = tuple((SeriesKey(*key), when) for *key, when in later.iter_rows())
-    samples = samples.until(now + AHEAD)
-    histories = samples.histories
-    recent = recent_of(histories.values())
-    until = now if as_of else now + AHEAD
-    within = timedelta.max if as_of else recent
-    reports = read_run_reports(perflogs, system, within, until, as_of=as_of)
-    reports = replace(reports, runs=tuple(r for r in reports.runs if r.purpose != ACCEPTANCE))
-    newest = reports.newest or now
-    named = samples.with_sessions_of([r for r in reports.runs if newest - r.when <= recent])
-    if named is not samples:
-        samples, histories = named, named.histories
+    samples, until = samples.until(now + AHEAD), now if as_of else now + AHEAD
+    samples, reports = _with_reports(samples, perflogs, system, until, as_of=as_of)
     missed = samples.missed["system"].cast(pl.String).to_list()
-    systems = {key.system for key in {*histories, *(key for key, _ in future)}}
+    systems = {key.system for key in {*samples.histories, *(key for key, _ in future)}}
     systems |= {*missed, *(run.system for run in reports.runs)}
-    attempts = Attempts()
-    logs, found, alert_logs, incomplete = {}, {}, {}, {}
+    attempts, logs, found, alert_logs, incomplete = Attempts(), {}, {}, {}, {}
     for name in sorted(systems):
-        before = len(attempts.problems)
-        log = partial(read_log, alerts, name, now, as_of=as_of)
-        logs[name] = attempts.of(log_path(alerts, name), log, Log())
-        of_file = partial(_with_begun, partial(load_bands, bands, name), logs[name], now)
-        without = _with_begun(partial(Bands, name, ()), logs[name], now)
-        found[name] = attempts.of(f"bands of {name}", of_file, without)
-        events = partial(read_alert_log, perflogs, name, until)
-        alert_logs[name] = attempts.of(alert_log(perflogs, name), events, (None, ()))
+        before, of_bands, none = len(attempts.problems), f"bands of {name}", Bands(name, ())
+        path = log_path(alerts, name)
+        logs[name] = attempts.of(path, Log(), read_log, alerts, name, now, as_of=as_of)
+        declared = attempts.of(of_bands, none, load_bands, bands, name)
+        without = _with_begun(none, logs[name], now)
+        found[name] = attempts.of(of_bands, without, _with_begun, declared, logs[name], now)
+        path = alert_log(perflogs, name)
+        alert_logs[name] = attempts.of(path, (None, ()), read_alert_log, perflogs, name, until)
         if new := attempts.problems[before:]:
             incomplete[name] = "; ".join(map(": ".join, new))
     for each in samples.rejected:
@@ -171,7 +164,7 @@ def read_known(
         system=system,
         samples=samples,
         future=future,
-        histories=histories,
+        histories=samples.histories,
         reports=reports,
         bands={name: each for name, (each, _) in found.items()},
         maintenance={name: each for name, (_, each) in found.items()},
@@ -186,21 +179,32 @@ def read_known(
     )
 
 
+def _with_reports(
+    samples: Samples, perflogs: Path, system: str | None, until: datetime, *, as_of: bool
+) -> tuple[Samples, RunReports]:
+    """Return the samples with the sessions that only run reports name, and the run reports."""
+    recent = recent_of(samples.histories.values())
+    within = timedelta.max if as_of else recent
+    found = read_run_reports(perflogs, system, within, until, as_of=as_of)
+    runs = [each for each in found.runs if each.purpose != ACCEPTANCE]
+    last = found.newest or until
+    named = samples.with_sessions_of([each for each in runs if last - each.when <= recent])
+    return named, replace(found, runs=tuple(runs))
+
+
 def recent_of(histories: Iterable[History]) -> timedelta:
     """Return the age at which every series is overdue; older run reports add nothing."""
     return max([OVERDUE, *filter(None, map(overdue_after, histories))])
 
 
-def _with_begun(
-    declared: Callable[[], Bands], log: Log, now: datetime
-) -> tuple[Bands, Maintenance]:
-    """Return the bands and maintenances of a system: declared in the file, or begun by a person.
+def _with_begun(declared: Bands, log: Log, now: datetime) -> tuple[Bands, Maintenance]:
+    """Return bands with the maintenances that people began, and the times of all maintenances.
 
     Raises:
-        FileError: a file cannot be used.
+        FileError: see `maintenance_of`.
     """
-    bands, windows = declared(), (each.window for each in begun(log.actions))
-    found = replace(bands, maintenance=(*bands.maintenance, *windows))
+    windows = (each.window for each in begun(log.actions))
+    found = replace(declared, maintenance=(*declared.maintenance, *windows))
     return found, maintenance_of(found, now)
 
 

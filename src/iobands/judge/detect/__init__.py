@@ -17,14 +17,7 @@ from iobands.judge.detect.baseline import (
     scale_for,
     serial_correlation,
 )
-from iobands.judge.detect.chart import (
-    SIDES,
-    USED,
-    Chart,
-    Settled,
-    deep_scores,
-    doubtful,
-)
+from iobands.judge.detect.chart import SIDES, USED, Chart, Settled, deep_scores, doubtful
 from iobands.judge.detect.detector import LEAST, follow
 from iobands.judge.detect.prior import (
     FAR_DOWN,
