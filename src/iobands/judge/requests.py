@@ -186,7 +186,7 @@ def selected(
     return able
 
 
-def action_of(  # noqa: PLR0911, PLR0912 (a kind of action each)
+def action_of(
     subject: Subject,
     request: Request,
     every: Sequence[Series],
@@ -207,33 +207,28 @@ def action_of(  # noqa: PLR0911, PLR0912 (a kind of action each)
     if not subject.keys:
         why = "all its series are retired or superseded; to act on a retired one, name it"
         raise RequestError(f"{subject.title}: {why}")
-    action = _about(subject, request, every, now)
-    last = last_action(subject, log)
+    action, last = _about(subject, request, every, now), last_action(subject, log)
     if request.kind == UNDO:
         if last is None:
             raise RequestError(f"{subject.title}: there is nothing to undo")
         # an alert that was answered may no longer show all the series that the answer names
         is_answer = subject.number and last.alert == subject.number
         return replace(action, of=last.when, series=last.series if is_answer else action.series)
-    if subject.peer and request.kind not in (ACKNOWLEDGE, RESOLVE, REBASELINE):
-        how = "is not a series; acknowledge, resolve or rebaseline it"
-        raise RequestError(f"{subject.title} {how}")
+    if why := _why_not(subject, request, last):
+        raise RequestError(f"{subject.title} {why}")
     if request.kind == RETIRE:
         is_done = last and last.kind == RETIRE and all(map(last.names, subject.keys))
         return None if is_done else action
     if request.kind == DISCARD:
-        if subject.number and not (subject.alert or request.at):  # most likely a wrong number
-            raise RequestError(f"{subject.title} {_why_not(subject, request, last)}")
         span = _discarded(subject, request, future)
         return replace(action, since=span.begin, until=span.end)
-    alert = subject.alert
-    if alert is None:
-        if request.kind == REBASELINE and request.since:
-            return replace(action, since=request.since)
-        raise RequestError(f"{subject.title} {_why_not(subject, request, last)}")
-    if request.kind == REBASELINE and alert.severity is Severity.FLAKY and not request.since:
-        why = "is about failed runs and not about a level; acknowledge or resolve it"
-        raise RequestError(f"{subject.title} {why}")
+    if subject.alert is None:  # a rebaseline since a given time
+        return replace(action, since=request.since)
+    return _answer(subject, subject.alert, request, action)
+
+
+def _answer(subject: Subject, alert: Alert, request: Request, action: Action) -> Action | None:
+    """Return the answer to an open alert, or None if the same one is in force already."""
     if request.kind == ACKNOWLEDGE and (known := alert.acknowledgement):
         before = known.action  # its owner and its ticket stay, unless others are given
         owner, ticket = action.owner or before.owner, action.ticket or before.ticket
@@ -260,7 +255,7 @@ def action_of(  # noqa: PLR0911, PLR0912 (a kind of action each)
         raise RequestError(f"{subject.title}: the change began later: {begin.isoformat()}")
     # All samples so far belong to the alert, also ones dated by a clock that is ahead of ours.
     newest = (each.status.when + _NEXT for each in subject.series if each.status.when)
-    return replace(action, since=begin, until=request.since or max([now, *newest]))
+    return replace(action, since=begin, until=request.since or max([action.when, *newest]))
 
 
 def _begin(alert: Alert, series: Sequence[Series]) -> datetime:
@@ -290,6 +285,16 @@ def _level_began(alert: Alert, members: Sequence[Member]) -> datetime:
 
 
 def _why_not(subject: Subject, request: Request, last: Action | None) -> str:
+    """Return why an action is not possible, or ""; `last` is the last one in force."""
+    kind, alert = request.kind, subject.alert
+    if subject.peer and kind not in (ACKNOWLEDGE, RESOLVE, REBASELINE):
+        return "is not a series; acknowledge, resolve or rebaseline it"
+    if kind == REBASELINE and alert and alert.severity is Severity.FLAKY and not request.since:
+        return "is about failed runs and not about a level; acknowledge or resolve it"
+    # to discard the newest sample by the number of a past alert is most likely a wrong number
+    by_kind = {DISCARD: request.at or not subject.number, REBASELINE: request.since, RETIRE: True}
+    if alert or by_kind.get(kind):
+        return ""
     system = f" --system {shlex.quote(request.system)}" if request.system else ""
     if subject.number:
         return f"has no open alert: it is over; see `iobands explain {subject.number}{system}`"
