@@ -83,21 +83,25 @@ def report(
     judged = judging.judgement_of(options, with_power=True)
     if is_page:
         report_to(directory, judged, systems, public=public)
-        return
+    else:
+        _draw(directory, judged.snapshot, format_)
+
+
+def _draw(directory: Path, site: Snapshot, form: str) -> None:
+    """Write a figure of each series to `directory`, in the format `form`."""
     from iobands.views.figures import time_series  # noqa: PLC0415 (matplotlib is slow to load)
 
-    site = judged.snapshot
     drawn = [series for series in site.series if series.status.runs]
     with model.naming(directory):
         directory.mkdir(parents=True, exist_ok=True)
         for series in drawn:
-            path = directory / f"{series.name}.{format_}"
-            model.replace_file(path, time_series([series], site.now, format_))
+            path = directory / f"{series.name}.{form}"
+            model.replace_file(path, time_series([series], site.now, form))
         # remove figures of series that were renamed or retired, which would look current
         keys = [each.key for each in (*site.series, *site.retired)]
         begins = tuple(model.slug(key)[: len(f"{key.system}-{key.partition}-")] for key in keys)
-        names = {f"{series.name}.{format_}" for series in drawn}
-        for path in directory.glob(f"*-{8 * '[0-9a-f]'}.{format_}"):
+        names = {f"{series.name}.{form}" for series in drawn}
+        for path in directory.glob(f"*-{8 * '[0-9a-f]'}.{form}"):
             if path.name.startswith(begins) and path.name not in names and not path.is_dir():
                 path.unlink(missing_ok=True)
     cli.say(f"Figures: {len(drawn)} in {directory.resolve()}")

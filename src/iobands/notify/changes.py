@@ -327,18 +327,10 @@ def message_of(event: Event, site: Snapshot, page: str) -> Message:
     if event.kind == ENDED:
         word, *said = _ending(topic, own, headline, site)
         lines += map(_cut, said)
-    elif event.alerts and (first := event.alerts[0]).members:
-        # about missing samples, `explain` says more for a series than for the alert
-        step = alert_lines.command_on(first, site, "explain")
-        if first.reason:
-            label, options = first.members[0].series.label, writing.view_options(site)
-            step = writing.command_text("explain", label, options)
-        steps = [f"Next step: {step}"]
-        if not first.reason:
-            known = alert_lines.command_on(first, site, "acknowledge", "--reason TEXT")
-            steps.append(f"If the cause is known: {known}")
+    elif event.alerts and event.alerts[0].members:
         # a part of a command might do something else
-        lines += ["", *(each for each in steps if len(each) <= _MOST_LINE)]
+        steps = (each for each in _steps(event.alerts[0], site) if len(each) <= _MOST_LINE)
+        lines += ["", *steps]
     when = f"{system}, at" if system else "at"
     when = f"{when} {writing.time_text(site.now)} UTC; all times are UTC"
     lines += ["", writing.summary(site), when]
@@ -366,6 +358,17 @@ def message_of(event: Event, site: Snapshot, page: str) -> Message:
         ratio=worst.ratio if worst else None,
         series=tuple(dict.fromkeys(labels))[:_MOST_SERIES],
     )
+
+
+def _steps(alert: Alert, site: Snapshot) -> Iterator[str]:
+    """Yield what to do about an alert with members, with the command."""
+    if alert.reason:  # about missing samples, `explain` says more for a series than for the alert
+        label, options = alert.members[0].series.label, writing.view_options(site)
+        yield f"Next step: {writing.command_text('explain', label, options)}"
+        return
+    yield f"Next step: {alert_lines.command_on(alert, site, 'explain')}"
+    known = alert_lines.command_on(alert, site, "acknowledge", "--reason TEXT")
+    yield f"If the cause is known: {known}"
 
 
 def _alert_of(event: Event, site: Snapshot) -> tuple[str, int | None]:

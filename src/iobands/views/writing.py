@@ -372,7 +372,6 @@ _HEADED: Final = re.compile(r" *(?:\S+ )*\S+ {2,}(?=\S)| {8,}")
 # A command at the end of a line, but no sentence such as `reframe is not on PATH`.
 _COMMAND: Final = re.compile(r"(|.*?: |\s*)((?:iobands(?! run has)|reframe(?= -)) .+)")
 _UNIT: Final = re.compile(r"(?<=\d) (?=[×%]|[KMGT]iB|1/s|[A-Z][a-z]{2}\b)|(?<=×) (?=\()")
-_DASH: Final = re.compile(r"\([\d.]+–(?=\d)")
 _PATH: Final = re.compile(r"/\S*/")
 _HEADED_PATH: Final = re.compile(r"^\S+( +)(?=/\S*/)")
 _NO_BREAK: Final = "\u00a0"
@@ -584,16 +583,12 @@ def _environment(escapes: bool) -> Environment:
         markdown=markdown_text,
         rst=lambda text: printable(text).translate(_RST),
         printable=printable,
-        glued=_glued,
+        # as in text.js; a page gets word joiners when it is written
+        glued=lambda text: _UNIT.sub(_NO_BREAK, printable(text)),
         underline=lambda heading: "=-~^"[heading.level - 1] * len(printable(heading.text)),
         csv=lambda row: _csv_line([printable(cell).translate(_RST) for cell in row]),
     )
     return environment
-
-
-def _glued(text: str) -> str:
-    """Return a text whose numbers and units no line break separates, as in text.js."""
-    return _DASH.sub("\\g<0>\u2060", _UNIT.sub(_NO_BREAK, printable(text)))
 
 
 def _csv_line(cells: Sequence[str]) -> str:

@@ -45,8 +45,6 @@ def overview(
 ) -> dict[str, object]:
     """Return the data of the front page; `write_dashboard` describes the arguments."""
     newest = max((each.status.when for each in site.series if each.status.when), default=None)
-    last = site.last_session
-    pages = {each.identity: page_of(each) for each in with_pages(site)}
     found = {
         "version": snapshot.__version__,
         "made": site.now,
@@ -58,30 +56,8 @@ def overview(
         "counts": counts(site),
         "headline": headline(site),
         "newest": newest,
-        "session": last and picked(last, "began", "how"),
-        "alerts": [
-            {
-                "heading": heading,
-                **picked(alert, "severity", "certainty"),
-                "quiet": alert.is_quiet,
-                "counted": alert_lines.counted_members(alert, site),
-                "says": _says(alert, site),
-                **_alert_summary(alert, site),
-            }
-            for heading, alerts in sections(site).items()
-            for alert in alerts
-        ],
-        "over": [_alert_summary(each, site) for each in with_pages(site) if each.ended],
-        "lately": [
-            {
-                **picked(each, "number", "since", "ended"),
-                "subject": title(each, site),
-                "page": pages.get(each.identity),
-                "change": percent(each.ratio) if each.ratio else "",
-                "end": each.ending,
-            }
-            for each in site.ledger.entries[:_LATELY]
-        ],
+        "session": site.last_session and picked(site.last_session, "began", "how"),
+        **_alerts(site),
         "users": [[type(each).__name__, each._asdict()] for each in users],
         **heat_map(site),
         "enough": snapshot.ENOUGH_RUNS,
@@ -108,6 +84,37 @@ def overview(
             "rejected_lines": site.rejected_lines,
         }
     return found
+
+
+def _alerts(site: Snapshot) -> dict[str, object]:
+    """Return the open alerts, the past ones that have a page, and the newest of the ledger."""
+    paged = with_pages(site)
+    pages = {each.identity: page_of(each) for each in paged}
+    return {
+        "alerts": [
+            {
+                "heading": heading,
+                **picked(alert, "severity", "certainty"),
+                "quiet": alert.is_quiet,
+                "counted": alert_lines.counted_members(alert, site),
+                "says": _says(alert, site),
+                **_alert_summary(alert, site),
+            }
+            for heading, alerts in sections(site).items()
+            for alert in alerts
+        ],
+        "over": [_alert_summary(each, site) for each in paged if each.ended],
+        "lately": [
+            {
+                **picked(each, "number", "since", "ended"),
+                "subject": title(each, site),
+                "page": pages.get(each.identity),
+                "change": percent(each.ratio) if each.ratio else "",
+                "end": each.ending,
+            }
+            for each in site.ledger.entries[:_LATELY]
+        ],
+    }
 
 
 def _says(alert: Alert, site: Snapshot, *, short: bool = False) -> list[str]:
