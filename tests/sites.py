@@ -17,7 +17,7 @@ from iobands.judge.requests import Request, action_of, selected, subjects_of
 from iobands.judge.site import JudgedSite, judge
 from iobands.model import SeriesKey
 from iobands.snapshot import Action, Ledger, Series, Snapshot
-from iobands.source.action_log import append, append_events
+from iobands.source.action_log import ALERT_LOG, alert_log, append
 from iobands.source.demo import write_demo
 from iobands.source.known import read_known
 from tests.factory import NOW, daily, days_ago, line, write_perflog
@@ -139,7 +139,7 @@ class SiteFiles:
         """Log jane's action on the alert or series that `words` name; return its first entry."""
         judged = self.judge(now)
         for system, events in judged.news.items():
-            append_events(self.perflogs, system, events)
+            ALERT_LOG.append(alert_log(self.perflogs, system), events)
         site = judged.snapshot
         request = Request(kind, "jane", reason, since, force, at=at)
         future: dict[SeriesKey, list[datetime]] = {}

@@ -9,7 +9,7 @@ from pathlib import Path
 from benchmarks.reading.perflogs import END
 from iobands.judge.memory import write_memory
 from iobands.judge.site import judge
-from iobands.source.action_log import append_events
+from iobands.source.action_log import ALERT_LOG, alert_log
 from iobands.source.known import read_known
 
 
@@ -20,7 +20,7 @@ def main(perflogs: Path) -> None:
     judged = judge(known, with_power=False)
     write_memory(perflogs, judged.memory)
     for system, events in judged.news.items():
-        append_events(perflogs, system, events)
+        ALERT_LOG.append(alert_log(perflogs, system), events)
 
 
 if __name__ == "__main__":

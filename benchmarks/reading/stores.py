@@ -22,7 +22,7 @@ from benchmarks.reading.__main__ import Cost, cost, facts, write_page
 from benchmarks.reading.dashboard import PAINT, processor_time
 from benchmarks.reading.perflogs import END, write_perflogs
 from iobands.judge.site import judge
-from iobands.source.action_log import append_events
+from iobands.source.action_log import ALERT_LOG, alert_log
 from iobands.source.push import Pushed, gather
 from iobands.source.store import StoredDocument, open_store, read_stored
 from iobands.views.dashboard.overview import about_cluster
@@ -106,7 +106,7 @@ def _fill(root: Path, clusters: int) -> int:
             store.add(name, renamed, [site])
             day_before = END - timedelta(days=1)
             judged = judge(read_stored(store, [name], now=day_before, as_of=True), with_power=False)
-            append_events(root / "perflogs", name, judged.news[name])
+            ALERT_LOG.append(alert_log(root / "perflogs", name), judged.news[name])
             path = f"perflogs/{name}/alerts.jsonl"
             log = StoredDocument(path, END, (root / path).read_bytes())
             store.add(name, renamed.clear(), [log])

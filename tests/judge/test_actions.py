@@ -33,7 +33,7 @@ from iobands.snapshot import (
     State,
     in_utc,
 )
-from iobands.source.action_log import append_events, log_path
+from iobands.source.action_log import ALERT_LOG, alert_log, log_path
 from tests.factory import NOW, line, write_bands, write_perflog
 from tests.sites import DAY, Growing, SiteFiles, levels, only, slow
 
@@ -504,7 +504,7 @@ def test_an_undo_of_an_alert_takes_back_no_answer_to_another_one(tmp_path: Path)
     files.act("resolve", "1", now=NOW - 20 * DAY, force=True)
     for days in (19, 10):
         for system, events in files.judge(NOW - days * DAY, as_of=True).news.items():
-            append_events(files.perflogs, system, events)
+            ALERT_LOG.append(alert_log(files.perflogs, system), events)
     assert [each.number for each in files.read().alerts] == [2]
     with pytest.raises(RequestError, match="2 a writes: there is nothing to undo"):
         files.act("undo", "2")

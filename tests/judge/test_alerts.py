@@ -30,7 +30,7 @@ from iobands.snapshot import (
     what_failed,
 )
 from iobands.snapshot.history import Transient
-from iobands.source.action_log import append_events
+from iobands.source.action_log import ALERT_LOG, alert_log
 from iobands.views.alert_lines import counted_members
 from iobands.views.explain_series import of_series
 from iobands.views.writing import summary
@@ -492,10 +492,10 @@ def test_an_alert_of_a_run_under_a_clock_that_is_ahead_is_logged_once(tmp_path: 
     judged = files.judge(now)
     assert judged.news["here"][0].kind == "opened"
     assert all(each.when > now for each in judged.news["here"])
-    append_events(files.perflogs, "here", judged.news["here"], known=())
+    ALERT_LOG.append(alert_log(files.perflogs, "here"), judged.news["here"], known=())
     again = files.judge(now)
     assert again.news["here"] == []
-    append_events(files.perflogs, "here", (), again.known.alert_log["here"])
+    ALERT_LOG.append(alert_log(files.perflogs, "here"), (), again.known.alert_log["here"])
 
 
 def test_nearness_decides_what_is_one_cause(tmp_path: Path) -> None:

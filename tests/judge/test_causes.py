@@ -10,7 +10,7 @@ import pytest
 from benchmarks.alarms.causes import BROKEN, alerts, verdict
 from iobands.judge.causes import clear_cause
 from iobands.snapshot import CAUSED, Alert, AlertEvent, Cause, CauseKind, Snapshot
-from iobands.source.action_log import append_events
+from iobands.source.action_log import ALERT_LOG, alert_log
 from iobands.views.writing import odds_text
 from tests.factory import NOW, daily, write_perflog
 from tests.sites import DAY, SiteFiles
@@ -188,7 +188,7 @@ def test_told_evening_by_evening_or_at_once_it_is_the_same(tmp_path: Path) -> No
 
     at_once = news(0)
     for days in range(SLOW, -1, -1):
-        append_events(tmp_path / "perflogs", "here", news(days))
+        ALERT_LOG.append(alert_log(tmp_path / "perflogs", "here"), news(days))
     judged = files.judge()
     logged = [*judged.known.alert_log["here"]]
     assert [each.kind for each in logged].count(CAUSED) == 1

@@ -13,7 +13,7 @@ import pytest
 from iobands.judge.happenings import SESSIONS, enough
 from iobands.judge.requests import RequestError
 from iobands.snapshot import ACKNOWLEDGE, Alert, Snapshot
-from iobands.source.action_log import append_events
+from iobands.source.action_log import ALERT_LOG, alert_log
 from iobands.views.digest import digest_text, explanation
 from tests.factory import NOW, daily, days_ago
 from tests.sites import DAY, SiteFiles
@@ -155,7 +155,7 @@ def test_told_in_parts_is_as_at_once(tmp_path: Path) -> None:
     for ago in range(120, -1, -4):
         judged = files.judge(NOW - ago * DAY, as_of=True, with_power=False)
         for system, events in judged.news.items():
-            append_events(files.perflogs, system, events)
+            ALERT_LOG.append(alert_log(files.perflogs, system), events)
     site = files.read()
     assert [each.events for each in (*site.past, *site.alerts) if each.number] == at_once
     assert [len(flaky(each)) for each in (site.past, site.alerts)] == [1, 1]

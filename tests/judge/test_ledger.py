@@ -20,7 +20,7 @@ from iobands.snapshot import (
     Severity,
     State,
 )
-from iobands.source.action_log import append, append_events
+from iobands.source.action_log import ALERT_LOG, alert_log, append
 from iobands.views.alert_lines import details
 from tests.factory import NOW, daily, days_ago, write_perflog
 from tests.sites import DAY, EIGHT, SiteFiles, look, slow
@@ -71,7 +71,7 @@ def test_an_answer_does_not_take_the_delay_of_an_alert(tmp_path: Path, kind: str
 def test_the_delay_of_a_raised_alert_does_not_follow_the_budget(tmp_path: Path) -> None:
     files = SiteFiles(tmp_path).days(slow(0.8, file_system="a"))
     judged = files.judge()
-    append_events(files.perflogs, "here", judged.news["here"])
+    ALERT_LOG.append(alert_log(files.perflogs, "here"), judged.news["here"])
     (entry,) = judged.snapshot.ledger.entries
     (stricter,) = files.read(false_alarms=0.0001).ledger.entries
     assert stricter.raised == entry.raised
@@ -157,7 +157,7 @@ def test_answers_of_two_systems_at_one_moment_are_two(tmp_path: Path) -> None:
         append(tmp_path / "alerts", system, [action])
     opened = {"subject": "disk", "direction": "down", "since": NOW - 2 * DAY, "names": ("x",)}
     events = [AlertEvent(NOW - DAY, 7, OPENED, **opened), AlertEvent(NOW, 7, CLOSED, end="over")]
-    append_events(tmp_path / "perflogs", "a", events)
+    ALERT_LOG.append(alert_log(tmp_path / "perflogs", "a"), events)
     found = look(tmp_path).ledger
     assert (found.real, found.false) == (1, 1)
     said = {(each.system, each.number, each.ending) for each in found.entries}
@@ -173,7 +173,7 @@ def test_what_a_person_ended_keeps_its_size_and_says_who_did(
     files.act(kind, "1", now=NOW - 25 * DAY, reason="a switch", force=True)
     judged = files.judge(NOW - 25 * DAY, as_of=True)
     for system, events in judged.news.items():
-        append_events(files.perflogs, system, events)
+        ALERT_LOG.append(alert_log(files.perflogs, system), events)
     found = files.read(as_of=True)
     (past,) = (each for each in found.past if each.number == 1)
     assert len(past.members) == 4
@@ -206,7 +206,7 @@ def test_an_alert_that_recovered_keeps_its_end_and_its_size(tmp_path: Path, how:
     files = SiteFiles(tmp_path).days(slow(0.7, since=50, until=30, file_system="a"))
     judged = files.judge(NOW)
     for system, events in judged.news.items():
-        append_events(files.perflogs, system, events)
+        ALERT_LOG.append(alert_log(files.perflogs, system), events)
     (before,) = judged.snapshot.past
     assert (before.end, before.ratio) == ("recovered", pytest.approx(0.7, rel=0.05))
     # later, an epoch or a maintenance is backdated, which excludes runs of it or before it
@@ -246,7 +246,7 @@ def test_a_series_that_joined_as_an_alert_closed_hides_no_end(tmp_path: Path) ->
     (other,) = (each.name for each in judged.snapshot.series if each.label == "b ssf ucx write_bw")
     for system, events in judged.news.items():
         late = AlertEvent(when, 1, GREW, names=(other,))
-        append_events(files.perflogs, system, [*events, late])
+        ALERT_LOG.append(alert_log(files.perflogs, system), [*events, late])
     found = files.read(as_of=True)
     (past,) = (each for each in found.past if each.number == 1)
     assert (past.end, past.ended) == ("resolved", when)

@@ -14,7 +14,7 @@ from iobands.judge.requests import RequestError
 from iobands.notify.changes import changes, message_of
 from iobands.snapshot import Action, PeerState, Speeds, in_force, public
 from iobands.snapshot.stored import to_json
-from iobands.source.action_log import append, append_events
+from iobands.source.action_log import ALERT_LOG, alert_log, append
 from iobands.views.dashboard.overview import overview
 from iobands.views.dashboard.series import peer_map
 from iobands.views.digest import digest_text, explanation
@@ -337,7 +337,7 @@ def test_an_answer_to_a_slow_target_is_one_to_the_series_that_fell_with_it(tmp_p
 def test_an_answer_without_a_number_ends_the_alert_of_a_target(tmp_path):
     files = SiteFiles(tmp_path).write(with_targets(60, 7, since=8))
     judged = files.judge()
-    append_events(files.perflogs, "here", judged.news["here"])
+    ALERT_LOG.append(alert_log(files.perflogs, "here"), judged.news["here"])
     spans = {"since": judged.snapshot.alerts[0].since_low, "until": NOW}
     about = ({"file_system": "work"},)
     append(
@@ -707,7 +707,7 @@ def test_a_target_that_is_no_longer_compared_keeps_the_end_of_its_alert(tmp_path
     files, ends = SiteFiles(tmp_path).write(lines), set()
     for days in (16, 8, 0):
         judged = files.judge(NOW - timedelta(days=days), as_of=True)
-        append_events(files.perflogs, "here", judged.news["here"])
+        ALERT_LOG.append(alert_log(files.perflogs, "here"), judged.news["here"])
         (past,) = judged.snapshot.past
         ends.add((past.end, past.ended))
     assert len(ends) == 1

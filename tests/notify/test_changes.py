@@ -32,7 +32,7 @@ from iobands.snapshot import (
     State,
 )
 from iobands.snapshot import Cause as FoundCause
-from iobands.source.action_log import append_events
+from iobands.source.action_log import ALERT_LOG, alert_log
 from iobands.views.digest import digest_text
 from tests.factory import NOW, case, daily, write_perflog, write_report
 from tests.judge.test_flaky import write as flaky_site
@@ -459,7 +459,7 @@ def test_an_alert_that_is_open_again_did_not_begin_again(tmp_path: Path) -> None
     ):
         files.act(kind, "1", now=NOW + minute * timedelta(minutes=1), force=True)
         judged = files.judge(NOW + (minute + 1) * timedelta(minutes=1))
-        append_events(files.perflogs, "here", judged.news["here"])
+        ALERT_LOG.append(alert_log(files.perflogs, "here"), judged.news["here"])
         assert sent.of(judged.snapshot) == [said]
 
 

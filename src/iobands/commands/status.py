@@ -19,7 +19,7 @@ from iobands.judge.site import JudgedSite, judge
 from iobands.model import NODE, TARGET, UNKNOWN, WORST_STATUS_FIRST, printable, worst
 from iobands.snapshot import Alert, AlertEvent, LedgerEntry, Snapshot
 from iobands.snapshot.stored import to_json
-from iobands.source.action_log import ALERT_LOG, OutdatedError, alert_log, append_events
+from iobands.source.action_log import ALERT_LOG, OutdatedError, alert_log
 from iobands.views import alert_lines, peers, writing
 from iobands.views.digest import chosen, digest_text, explanation, name_of, plugin_line
 
@@ -263,8 +263,8 @@ def log_news(
         try:
             for system, events in judged.news.items():
                 if events and system not in judged.known.incomplete:
-                    known = judged.known.alert_log.get(system, ())
-                    append_events(options.perflogs_directory, system, events, known)
+                    path = alert_log(options.perflogs_directory, system)
+                    ALERT_LOG.append(path, events, judged.known.alert_log.get(system, ()))
         except OutdatedError:
             judged = again()
         except OSError as error:

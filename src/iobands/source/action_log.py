@@ -362,13 +362,3 @@ def read_alert_log(
             "the log, or write it anew with: iobands alerts --rebuild"
         )
     return tuple(each for _, each in events if each.when <= until), tuple(rejected)
-
-
-def append_events(
-    perflogs: Path,
-    system: str,
-    events: Sequence[AlertEvent],
-    known: Sequence[AlertEvent] | None = None,
-) -> Path:
-    """Append `events` to the log of a system and return its path; see `LogForm.append`."""
-    return ALERT_LOG.append(alert_log(perflogs, system), events, known)
