@@ -30,10 +30,7 @@ def cost(
     root: cli.RootOption = None,
     tag: cli.TagOption = "daily",
     system: cli.AsSystemOption = None,
-    every: Annotated[
-        float | None,
-        cli.span("--every", _BETWEEN, "days", 0.01),
-    ] = None,
+    every: Annotated[float | None, cli.span("--every", _BETWEEN, "days", 0.01)] = None,
 ) -> None:
     """Print what a selection of checks costs at most: TiB written and node hours.
 

@@ -263,12 +263,8 @@ class Rejections:
         for file, line, reason in sorted(self.listed):
             yield Rejected(paths[file], line, reason)
         for file, lines in sorted(self._more.items()):
-            yield Rejected(
-                paths[file],
-                0,
-                f"{lines} more line{'' if lines == 1 else 's'} cannot be used",
-                lines,
-            )
+            noun = "line" if lines == 1 else "lines"
+            yield Rejected(paths[file], 0, f"{lines} more {noun} cannot be used", lines)
 
 
 def not_read(path: Path, error: OSError) -> Rejected:

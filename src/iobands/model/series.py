@@ -73,7 +73,9 @@ class SeriesKey:
     def sort_key(self) -> tuple[str, ...]:
         """Return a sort key: system, partition, file system, pattern, variable, then the rest."""
         order = ("system", "partition", "file_system", "pattern", "variable", *_FURTHER)
-        return tuple(_padded(getattr(self, name)) for name in order)
+        values = (getattr(self, name) for name in order)
+        # numbers by size, and missing values first
+        return tuple(f"{v:020.6f}" if isinstance(v, int | float) else str(v or "") for v in values)
 
 
 def labels(keys: Iterable[SeriesKey]) -> dict[SeriesKey, str]:
@@ -167,11 +169,6 @@ def _number(value: object) -> str:
     if isinstance(value, float):
         return f"{value:g}" if abs(value) < 10**6 else f"{value:.17g}"
     return str(value)
-
-
-def _padded(value: object) -> str:
-    """Return text that sorts numbers by size, and missing values first."""
-    return f"{value:020.6f}" if isinstance(value, int | float) else str(value or "")
 
 
 TARGET: Final = "target"

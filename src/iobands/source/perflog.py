@@ -156,11 +156,7 @@ def inodes(directory: Path) -> dict[Path, int]:
 
 
 def _parse(
-    directory: Path,
-    *,
-    keeps: bool,
-    after: Mapping[Path, Reach] | None,
-    most: int,
+    directory: Path, *, keeps: bool, after: Mapping[Path, Reach] | None, most: int
 ) -> Parsed:
     unread: list[Rejected] = []
     paths = perflog_files(directory, unread)

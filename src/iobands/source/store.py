@@ -275,9 +275,7 @@ def typed(rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def stored_rows(
-    frames: Iterable[pl.DataFrame],
-    rejected: Iterable[Rejected] = (),
-    kept: Iterable[bytes] = (),
+    frames: Iterable[pl.DataFrame], rejected: Iterable[Rejected] = (), kept: Iterable[bytes] = ()
 ) -> Stored:
     """Return the valid rows of an engine, and `rejected` with the rows that no perflog can have.
 
