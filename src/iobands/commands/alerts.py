@@ -238,14 +238,10 @@ def _decided(
     undone = [(*each, last) for each in actions if (last := requests.last_action(each[0], done))]
     newest = max(last.when for *_, last in undone)
     return [
-        (subject, action, f"undone: {_said(last)}")
-        for subject, action, last in undone
-        if newest - last.when < _TOGETHER
+        (subject, action, f"undone: {by.kind} of {time_text(by.when)} UTC by {by.who}: {by.reason}")
+        for subject, action, by in undone
+        if newest - by.when < _TOGETHER
     ]
-
-
-def _said(done: Action) -> str:
-    return f"{done.kind} of {time_text(done.when)} UTC by {done.who}: {done.reason}"
 
 
 def calibrate(

@@ -231,30 +231,11 @@ def _of_story(system: System, story: Story) -> Alert:
         parts = [replace(e, over=min(e.over or story.closed, story.closed)) for e in story.found]
     # each member is described by its own change, or else by what it shares with others
     parts.sort(key=lambda each: _SOURCES.index(type(each.source)))
-    own = {each.names[0]: each.over for each in story.found if isinstance(each.source, Change)}
-    members: dict[str, Member] = {}
-    for part in parts:
-        for name in part.names:
-            back = own.get(name) if story.closed is None else None
-            has_left = back is not None and part.raised <= back
-            if name in system.series and name not in members and not has_left:
-                members[name] = _member(system.series[name], part)
     end = ""
     for each in story.events if story.closed else ():
         if each.kind in (CLOSED, MERGED):
             end = f"merged into {each.into}" if each.kind == MERGED else each.end or ""
-    over_then: list[datetime] = []
-    lost = [name for name in story.names if name in system.series and name not in members]
-    if story.closed and story.direction == FLAKY:  # what a person resolved is no longer found
-        members |= {name: Member(system.series[name]) for name in lost}
-    elif story.closed:
-        for name in lost:
-            mine, low = system.series[name], story.low
-            until = story.closed if end != RECOVERED else _back_by(mine, low, story.closed)
-            members[name] = _member_then(mine, low, until)
-            over_then.append(until)
-    if story.direction == DOWN:
-        members = {n: m for n, m in members.items() if n in own or _has_fallen(m)} or members
+    members, over_then = _members(system, story, parts, end)
     peers = [system.peers[name] for name in story.names if name in system.peers]
     series = [member.series for member in members.values()]
     certain = [each for each in parts if each.certain]
@@ -285,6 +266,38 @@ def _of_story(system: System, story: Story) -> Alert:
         end=end,
     )
     return _with_peer(system, alert, peers[0]) if peers else alert
+
+
+def _members(
+    system: System, story: Story, parts: Sequence[Happening], end: str
+) -> tuple[dict[str, Member], list[datetime]]:
+    """Return the members by name, and when those that are no longer found were back."""
+    own = {each.names[0]: each.over for each in story.found if isinstance(each.source, Change)}
+    members: dict[str, Member] = {}
+    for part in parts:
+        for name in part.names:
+            back = own.get(name) if story.closed is None else None
+            has_left = back is not None and part.raised <= back
+            if name in system.series and name not in members and not has_left:
+                members[name] = _member(system.series[name], part)
+    over_then: list[datetime] = []
+    lost = [name for name in story.names if name in system.series and name not in members]
+    for name in lost:
+        mine, until = system.series[name], story.closed
+        if until is None:  # an open alert has none of those who left
+            break
+        if story.direction == FLAKY:  # what a person resolved is no longer found
+            members[name] = Member(mine)
+            continue
+        if end == RECOVERED:
+            until = _back_by(mine, story.low, until)
+        before, since = _runs_then(mine, story.low, until)
+        ratio = level_ratio(before, since) if len(before) and len(since) else None
+        members[name] = Member(mine, ratio, _level(before))
+        over_then.append(until)
+    if story.direction == DOWN:
+        members = {n: m for n, m in members.items() if n in own or _has_fallen(m)} or members
+    return members, over_then
 
 
 def _delay(system: System, story: Story) -> int | None:
@@ -399,13 +412,6 @@ def _has_fallen(member: Member) -> bool:
     """Return whether a member's level is lower or not known yet; else it only had a bad day."""
     ratio = member.ratio
     return ratio is None or ratio.value <= _STAYED or ratio.high < 1
-
-
-def _member_then(series: Series, low: datetime, over: datetime) -> Member:
-    """Return a member of a happening that is no longer found, by its runs of that time."""
-    before, since = _runs_then(series, low, over)
-    ratio = level_ratio(before, since) if len(before) and len(since) else None
-    return Member(series, ratio, _level(before))
 
 
 def _runs_then(series: Series, low: datetime, over: datetime | None) -> tuple[Array, Array]:

@@ -114,20 +114,16 @@ def follow(  # noqa: PLR0913 (each is a fact of its own)
     spacing: Spacing | None = None,
     settled: Settled | None = None,
 ) -> Chart:
-    """Return the chart of a series.
+    """Return the chart of a series by its positive finite `values`, one a job, in order of time.
 
-    Args:
-        values: positive finite values in the order of time, one a job, of shape (runs,).
-        band: published quartiles in the unit of the series, and a maximum if there is one.
-        history: earlier healthy values in the order of time: a baseline from the first run on.
-            The newest `LARGEST_BASELINE` are used.
-        threshold: the evidence in nats at which a change is found.
-        least: the smallest change of level that counts, as a share of it.
-        prior: what all series of the file system say about one of them.
-        months: what was learned at the beginning of each month, in the order of time. Each
-            replaces `threshold` and `prior` from its first run on.
-        spacing: when the runs were made; a run a day unless given.
-        settled: the settled state of a chart of the first of these runs, with equal arguments.
+    `band` has published quartiles in the unit of the series, and a maximum if there is one. Of the
+    `history`, earlier healthy values, the newest `LARGEST_BASELINE` are a baseline from the first
+    run on. A change is found at the evidence `threshold`, in nats; one smaller than `least`, as a
+    share of the level, does not count. `prior` is what all series of the file system say about one.
+    `months` were learned at the beginning of each month, in the order of time: from its first run
+    on, each replaces `threshold` and `prior`. `spacing` says when the runs were made, by default
+    one a day. `settled` is the settled state of a chart of the first of these runs, with equal
+    arguments.
     """
     logarithms, earlier = (np.log(np.asarray(each, dtype=float)) for each in (values, history))
     baseline = Baseline(earlier[-LARGEST_BASELINE:], band, prior.correlation)

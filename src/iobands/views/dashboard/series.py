@@ -254,7 +254,6 @@ def details_of(site: Snapshot, series: Series) -> dict[str, object]:
     baseline = None
     if evidence and evidence.level is not None and len(evidence.rows):
         baseline = {"level": evidence.level, "since": int(known.times[evidence.rows[0]])}
-
     return {
         "id": series_id(series.key),
         "bands": [
