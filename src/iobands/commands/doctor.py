@@ -9,7 +9,7 @@ import re
 import shlex
 import shutil
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from difflib import unified_diff
 from pathlib import Path
@@ -223,17 +223,7 @@ def init(
     for path in paths if len(paths) <= 20 or dry_run else ():  # noqa: PLR2004
         cli.say(f"{'would write' if dry_run else 'wrote'} {directory / path}")
     if clone:
-        names = site_directory.systems_among(clone.glob("config/systems/*.py"))
-        left = ", ".join(sorted({*names} - {*site_directory.systems_among(copied)}))
-        why = "Left out, as they have no perflogs and the suite has them, too"
-        cli.say(
-            f"{'Would copy' if dry_run else 'Copied'} {plural(len(copied), 'file')} of {clone}, "
-            "which stays as it is.",
-            *([f"{why}: {left}; copy the one of your site by hand."] if left else []),
-            *(() if dry_run else moved_store(clone, directory)),
-            "Next: compare `iobands status` in both, change the schedule and then remove the "
-            "clone's perflogs.",
-        )
+        _say_copied(clone, copied, [] if dry_run else moved_store(clone, directory), dry_run)
     elif site_directory.systems_among(paths) == [LOCAL]:
         if template == GENERIC:
             why = " (`sinfo` names no partition)" if shutil.which("sinfo") else ""
@@ -246,6 +236,21 @@ def init(
         files = edit or [path for path in paths if path.match("config/systems/*")]
         where = " and ".join(str(directory / path) for path in files)
         cli.say(f"Next: {todo} {where}, then iobands cost")
+
+
+def _say_copied(clone: Path, copied: Sequence[Path], moved: Sequence[str], dry_run: bool) -> None:
+    """Print what was copied of a clone, what was left out, and what to do next."""
+    names = site_directory.systems_among(clone.glob("config/systems/*.py"))
+    left = ", ".join(sorted({*names} - {*site_directory.systems_among(copied)}))
+    why = "Left out, as they have no perflogs and the suite has them, too"
+    cli.say(
+        f"{'Would copy' if dry_run else 'Copied'} {plural(len(copied), 'file')} of {clone}, which "
+        "stays as it is.",
+        *([f"{why}: {left}; copy the one of your site by hand."] if left else []),
+        *moved,
+        "Next: compare `iobands status` in both, change the schedule and then remove the clone's "
+        "perflogs.",
+    )
 
 
 def _name(given: str | None, template: str, found: site_directory.Machine) -> str:
