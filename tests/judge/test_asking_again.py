@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 from iobands.judge.detect.prior import Measured, Months, Prior, priors_of
 from iobands.judge.detect.spacing import Life, Spacing
 from iobands.judge.detection import Detection, detect
-from iobands.snapshot import MAYBE_OVER, SUSPECTED, UNCERTAIN, Doubt, History
+from iobands.snapshot import MAYBE_OVER, SUSPECTED, UNCERTAIN, History
+from iobands.snapshot.history import Doubt
 from tests.judge.series import levels
 
 BEGIN = datetime(2026, 1, 1, 8, tzinfo=timezone.utc)

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from iobands.snapshot import InEffect
+from iobands.snapshot.series import InEffect
 from tests.factory import days_ago, line
 from tests.sites import SiteFiles, only
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
 from itertools import combinations
@@ -49,6 +49,7 @@ from iobands.snapshot import (
     Times,
     distinctions,
     exact_moment,
+    grouped_by,
     in_utc,
     moment,
     paired_ratio,
@@ -98,22 +99,15 @@ def _differ_in(one: SeriesKey, other: SeriesKey) -> str | None:
 
 def _comparisons(group: Sequence[SeriesKey]) -> int:
     """Return how many comparisons a group allows: of settings, and of file systems."""
-    places = _by_file_system(group)
+    places = grouped_by(group, lambda key: key.file_system)
     pairs = (pair for keys in places.values() for pair in combinations(keys, 2))
     return sum(_differ_in(*pair) is not None for pair in pairs) + math.comb(len(places), 2)
-
-
-def _by_file_system(group: Iterable[SeriesKey]) -> dict[str | None, list[SeriesKey]]:
-    places: defaultdict[str | None, list[SeriesKey]] = defaultdict(list)
-    for key in group:
-        places[key.file_system].append(key)
-    return dict(places)
 
 
 def _advised(
     group: Sequence[SeriesKey], histories: Mapping[SeriesKey, History], confidence: float
 ) -> Advised:
-    enough, places = fewest_pairs(confidence), _by_file_system(group)
+    enough, places = fewest_pairs(confidence), grouped_by(group, lambda key: key.file_system)
     values = {key: histories[key].values for key in group}
     medians = {key: float(np.median(each[len(each) // 2 :])) for key, each in values.items()}
 
@@ -218,10 +212,8 @@ def compare(
 
     Each is compared with the series whose value is `against`, or else the first value in order.
     """
-    alike: defaultdict[SeriesKey, list[SeriesKey]] = defaultdict(list)
-    for key in samples:
-        if key.unit != RATIO_UNIT:
-            alike[_without(key, field)].append(key)
+    rates = (key for key in samples if key.unit != RATIO_UNIT)
+    alike = grouped_by(rates, lambda key: _without(key, field))
     for common in sorted(alike, key=SeriesKey.sort_key):
         group = sorted(alike[common], key=lambda key: _order(key, field))
         base = next((key for key in group if against in {None, value_of(key, field)}), None)
@@ -267,9 +259,7 @@ def published_of(
 ) -> tuple[dict[str, list[Recommended]], tuple[Advised, ...]]:
     """Return what to publish for each system, and the advice."""
     advised, _ = advise({each.key: each.history for each in site.series})
-    mine: defaultdict[str, list[Series]] = defaultdict(list)
-    for each in site.series:
-        mine[each.key.system].append(each)
+    mine = grouped_by(site.series, lambda each: each.key.system)
     found = {
         name: published(part, read_site_file(systems, name), advised, holds)
         for name, part in sorted(mine.items())
@@ -293,9 +283,7 @@ def published(
     if not is_asked:
         best = _best(usable, advised)
         chosen = [each for each in usable if _settings(each) in best]
-    groups: defaultdict[SeriesKey, list[Series]] = defaultdict(list)
-    for each in chosen:
-        groups[_settings(each)].append(each)
+    groups = grouped_by(chosen, _settings)
     words, found = distinctions(groups), []
     for settings, members in groups.items():
         name = " ".join([str(settings.pattern), *words[settings]])

@@ -41,6 +41,7 @@ from iobands.snapshot import (
     State,
     begun,
     day_and_time,
+    grouped_by,
     ratio_of,
     what_failed,
 )
@@ -175,9 +176,7 @@ def of_low_runs(series: Sequence[Series], alerted: Collection[SeriesKey]) -> Ite
 
 def _together(members: Iterable[Member]) -> Iterator[tuple[Member, ...]]:
     """Yield the members of each alert, the lowest first: many of a file system together, or one."""
-    found: defaultdict[tuple[str, str], list[Member]] = defaultdict(list)
-    for each in members:
-        found[each.series.key.system, each.series.key.file_system or ""].append(each)
+    found = grouped_by(members, lambda each: (each.series.key.system, each.series.key.file_system))
     for several in found.values():
         several.sort(key=ratio_of)
         yield from [tuple(several)] if len(several) >= _MANY else zip(several, strict=True)

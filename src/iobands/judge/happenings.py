@@ -5,7 +5,6 @@ docs/glossary.md defines incidents and flaky checks; this module finds them.
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
@@ -24,6 +23,7 @@ from iobands.judge.normal import TransientRuns
 from iobands.snapshot import (
     DOWN,
     FLAKY,
+    Array,
     Flags,
     Incident,
     PeerName,
@@ -33,6 +33,7 @@ from iobands.snapshot import (
     SeriesKey,
     Times,
     days_of,
+    grouped_by,
     in_utc,
     moment,
     slug,
@@ -59,15 +60,10 @@ def happenings_of(
 
 
 def _of_series(series: Series) -> Iterator[Happening]:
-    """Yield the changes of a series, their further falls, and possible drops.
-
-    A possible drop may join an alert but opens none. It lasts while there is evidence for it.
-    """
+    """Yield the changes of a series, their further falls, and possible drops."""
     evidence, names = series.status.evidence, (slug(series.key),)
     if evidence is None:
         return
-    times, _ = series.judged
-
     for each in evidence.changes:
         yield (
             whole := Happening(
@@ -90,13 +86,18 @@ def _of_series(series: Series) -> Iterator[Happening]:
             since, after = fall.since, _before(series, fall.since)
             again = replace(whole, since=since, low=since, high=since, raised=fall.raised)
             yield replace(again, turns=(), after=after)
-    reached = np.flatnonzero(evidence.down >= _JOINS)
-    if not reached.size or not series.shares_causes:
-        return
-    zeros = np.concatenate(([-1], np.flatnonzero(evidence.down <= 0), [len(times)]))
+    if series.shares_causes:
+        yield from _possible_drops(series, evidence.down)
+
+
+def _possible_drops(series: Series, down: Array) -> Iterator[Happening]:
+    """Yield what may join an alert but opens none, while there is the evidence `down` for it."""
+    times, _ = series.judged
+    reached = np.flatnonzero(down >= _JOINS)
+    zeros = np.concatenate(([-1], np.flatnonzero(down <= 0), [len(times)]))
     for zero in np.unique(np.searchsorted(zeros, reached)).tolist():
         begin, end = zeros[zero - 1] + 1, zeros[zero]
-        total = evidence.down[begin:end]
+        total = down[begin:end]
         largest_step = np.maximum.accumulate(np.diff(total, prepend=0.0))
         # the evidence of a single bad run does not suffice
         found = np.flatnonzero((total >= _JOINS) & (total > largest_step))
@@ -105,7 +106,7 @@ def _of_series(series: Series) -> Iterator[Happening]:
             yield Happening(
                 series,
                 DOWN,
-                names,
+                (slug(series.key),),
                 since=first,
                 low=first,
                 high=first,
@@ -178,13 +179,10 @@ _WEEK: Final = 7
 
 def incidents_of(runs: Mapping[SeriesKey, TransientRuns], now: datetime) -> tuple[Incident, ...]:
     """Return all incidents in the order of time, including those still open at `now`."""
-    groups: defaultdict[tuple[str, str, str], list[SeriesKey]] = defaultdict(list)
-    for key in runs:
-        if key.file_system is not None:
-            groups[key.system, key.file_system, key.variable].append(key)
+    groups = grouped_by(runs, lambda key: (key.system, key.file_system, key.variable))
     found = []
-    for place, keys in groups.items():
-        if len(keys) < _SEVERAL:
+    for (system, file_system, variable), keys in groups.items():
+        if file_system is None or len(keys) < _SEVERAL:
             continue
         mine = [runs[key] for key in keys]
         of_series = np.repeat(np.arange(len(keys)), [len(each.times) for each in mine])
@@ -204,7 +202,9 @@ def incidents_of(runs: Mapping[SeriesKey, TransientRuns], now: datetime) -> tupl
                 for each in np.unique(of_series[is_low])
             }
             incident = Incident(
-                *place,
+                system,
+                file_system,
+                variable,
                 since=moment(times[of_day == begun].min()),
                 raised=moment(times[of_day == opened].max()),
                 until=until,
@@ -303,9 +303,7 @@ def enough(runs_a_year: float, rate: float) -> int:
 
 
 def _checks(series: Collection[tuple[Series, Bands]]) -> list[_Check]:
-    together: defaultdict[SeriesKey, list[tuple[Series, Bands]]] = defaultdict(list)
-    for each, bands in series:
-        together[replace(each.key, variable="")].append((each, bands))
+    together = grouped_by(series, lambda each: replace(each[0].key, variable=""))
     checks = []
     for mine in together.values():
         said = {

@@ -8,7 +8,6 @@ and priors, or this version of the judge, is judged from its first run.
 from __future__ import annotations
 
 import hashlib
-from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,7 +17,7 @@ import msgspec
 import numpy as np
 
 from iobands.judge.detect import Array, Chart, Month, Quartiles, Settled, Spacing, follow
-from iobands.model import SeriesKey, path_part
+from iobands.model import SeriesKey, grouped_by, path_part
 from iobands.source.kept import read_sealed, write_sealed
 
 _NAME: Final = "judged.memory"
@@ -83,10 +82,7 @@ def write_memory(perflogs: Path, memory: Mapping[SeriesKey, Remembered]) -> None
     Raises:
         OSError: a file cannot be written.
     """
-    systems: defaultdict[str, list[tuple[SeriesKey, Remembered]]] = defaultdict(list)
-    for key, each in memory.items():
-        systems[key.system].append((key, each))
-    for system, found in systems.items():
+    for system, found in grouped_by(memory.items(), lambda each: each[0].system).items():
         write_sealed(perflogs / path_part(system) / _NAME, _encoded(found))
 
 

@@ -41,6 +41,7 @@ from iobands.snapshot import (
     Severity,
     Snapshot,
     Times,
+    grouped_by,
     in_force,
     may_share,
     ordered,
@@ -231,17 +232,15 @@ def _open_alerts(
 
 def of_unread(rejected: Iterable[Rejected]) -> list[Alert]:
     """Return an alert for each directory with unreadable files, and each reason."""
-    found: defaultdict[tuple[Path, str], list[Path]] = defaultdict(list)
-    for each in rejected:
-        if each.is_unread:
-            found[each.path.parent, each.reason].append(each.path)
+    unread = (each for each in rejected if each.is_unread)
+    alike = grouped_by(unread, lambda each: (each.path.parent, each.reason))
     return [
         Alert(
             Severity.FAILED,
-            str(paths[0]) if len(paths) == 1 else f"{len(paths)} files in {directory}",
+            str(files[0].path) if len(files) == 1 else f"{len(files)} files in {directory}",
             reason=f"{reason}; its content is not judged",
         )
-        for (directory, reason), paths in found.items()
+        for (directory, reason), files in alike.items()
     ]
 
 

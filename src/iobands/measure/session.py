@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta, timezone
+from operator import attrgetter
 from pathlib import Path
 
 from iobands.measure import lock, plan
@@ -51,6 +52,7 @@ from iobands.model import (
     LastSession,
     SessionError,
     Unusable,
+    grouped_by,
     one_of,
 )
 
@@ -362,10 +364,8 @@ def _ask_again(at: Workplace, asks: Sequence[Ask], session: str, limit: float) -
 
 def _selections(asks: Sequence[Ask]) -> Iterator[tuple[Selection, list[Ask]]]:
     """Yield a selection and its asks for each partition, environment, purpose, target and node."""
-    together: defaultdict[tuple[str, ...], list[Ask]] = defaultdict(list)
-    for ask in asks:
-        together[ask.place, ask.environ, ask.purpose, ask.target, ask.node].append(ask)
-    for (place, environ, purpose, target, node), own in together.items():
+    how = attrgetter("place", "environ", "purpose", "target", "node")
+    for (place, environ, purpose, target, node), own in grouped_by(asks, how).items():
         words: list[str] = []
         for kind, peer in ((TARGET, target), (NODE, node)):
             words += ["-S", f"{own[0].check.split()[0]}.{kind}={peer}"] if peer else []

@@ -92,6 +92,7 @@ from iobands.model.series import (
     SeriesKey,
     check_name,
     distinctions,
+    grouped_by,
     labels,
     path_part,
     slug,

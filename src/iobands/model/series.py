@@ -5,11 +5,11 @@ from __future__ import annotations
 import hashlib
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from operator import attrgetter
-from typing import Final
+from typing import Final, TypeVar
 
 from iobands.model.fields import RATIO_UNIT, SERIES_FIELDS, VARIABLE_UNITS
 from iobands.model.files import FileError
@@ -23,6 +23,8 @@ _FURTHER: Final = (
 MADE_UP: Final = "made-up-site"
 #: The stripe count that stands for all targets.
 ALL_TARGETS: Final = -1
+_Item = TypeVar("_Item")
+_Group = TypeVar("_Group", bound=Hashable)
 _SLUG_LENGTH: Final = 120  # file systems allow 255
 #: A name that is safe as one part of a path: files are found, and site files run, by names.
 PATH_PART: Final = r"^[^./\x00-\x20\x7f-][^/\x00-\x1f\x7f]{0,199}$"
@@ -93,9 +95,7 @@ def labels(keys: Iterable[SeriesKey]) -> dict[SeriesKey, str]:
 
 def distinctions(keys: Iterable[SeriesKey]) -> dict[SeriesKey, list[str]]:
     """Return for each series the words that tell it from others of its file system and pattern."""
-    alike: defaultdict[tuple[object, ...], list[SeriesKey]] = defaultdict(list)
-    for key in keys:
-        alike[key.file_system, key.pattern, key.variable].append(key)
+    alike = grouped_by(keys, lambda key: (key.file_system, key.pattern, key.variable))
     found = {}
     for group in alike.values():
         distinguishing = _distinguishing(group)
@@ -103,6 +103,14 @@ def distinctions(keys: Iterable[SeriesKey]) -> dict[SeriesKey, list[str]]:
             names = [name for name in distinguishing if name != "case" or key.case]
             found[key] = [_word(name, getattr(key, name)) for name in names]
     return found
+
+
+def grouped_by(items: Iterable[_Item], of: Callable[[_Item], _Group]) -> dict[_Group, list[_Item]]:
+    """Return the items by what `of` returns for them; all are in the order of appearance."""
+    found: defaultdict[_Group, list[_Item]] = defaultdict(list)
+    for each in items:
+        found[of(each)].append(each)
+    return dict(found)
 
 
 def path_part(name: str) -> str:

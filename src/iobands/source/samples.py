@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -25,6 +24,7 @@ from iobands.model import (
     CheckRun,
     Rejected,
     SeriesKey,
+    grouped_by,
     path_part,
     replace_file,
 )
@@ -149,9 +149,7 @@ class Samples:
                 codes = _codes(frame[name])[order]
                 alike &= codes == np.repeat(codes[ends - 1], sizes)
         named = session_codes(frame["session"])[order]
-        of_system: defaultdict[str, list[SeriesKey]] = defaultdict(list)
-        for key in parts:
-            of_system[key.system].append(key)
+        of_system = grouped_by(parts, lambda key: key.system)
         sessions: dict[SeriesKey, NDArray[np.int_]] = {}
         begin = 0  # no two systems share a number
         for keys in of_system.values():  # so that none depends on the runs of another system

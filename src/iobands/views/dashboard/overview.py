@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -161,10 +160,10 @@ def _trouble(alert: Alert, site: Snapshot) -> str:
 
 def _file_systems(site: Snapshot, paths: Mapping[tuple[str, str], str]) -> list[dict[str, object]]:
     """Return a row of facts for each file system, from its newest sample."""
-    places: defaultdict[tuple[str, str], list[Series]] = defaultdict(list)
-    for each in site.series:
-        if each.status.when:
-            places[each.key.system, each.key.file_system or "none"].append(each)
+    measured = (each for each in site.series if each.status.when)
+    places = snapshot.grouped_by(
+        measured, lambda each: (each.key.system, each.key.file_system or "none")
+    )
     found = []
     for (system, name), alike in places.items():
         each = max(alike, key=lambda one: one.history.last)
@@ -300,10 +299,8 @@ def about_cluster(
 
 def clusters_page(clusters: Sequence[Cluster], now: datetime, *, past: bool = False) -> str:
     """Return the page of several sites, those with trouble first; one of the `past` has no age."""
-    jobs: defaultdict[tuple[str, str], list[Rate]] = defaultdict(list)
-    for each in clusters:
-        for rate in each.rates:
-            jobs[rate.job].append(rate)
+    every = (rate for each in clusters for rate in each.rates)
+    jobs = snapshot.grouped_by(every, lambda rate: rate.job)
     compared = {}
     for job, rates in sorted(jobs.items()):
         best: dict[tuple[str, tuple[str, ...]], Rate] = {}

@@ -14,7 +14,7 @@ import math
 import os
 import re
 import zlib
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from datetime import datetime, timezone
@@ -242,9 +242,7 @@ def _html(page: str) -> bytes:
 
 def _runs(site: Snapshot, progress: Callable[[int, int], None]) -> Iterator[tuple[str, bytes]]:
     """Yield the path and content of the files with runs and details, for each group of jobs."""
-    groups: defaultdict[str, list[Series]] = defaultdict(list)
-    for series in site.series:
-        groups[job_id(series.key)].append(series)
+    groups = model.grouped_by(site.series, lambda each: job_id(each.key))
     slow, rows = slowest(site.speeds), site.samples.select(*_OF_RUN, model.VALUE, *_ABOUT)
     same = rows[:1].select(name for name in _ABOUT if is_constant(rows[name]))
     rows = rows.drop(same.columns)
