@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections import defaultdict
 from functools import partial
 from itertools import chain
 from pathlib import Path
@@ -14,7 +13,7 @@ import typer
 from iobands import measure
 from iobands.commands import cli
 from iobands.measure.schedule import Every, new_job
-from iobands.model import OK, WARNING, SessionError, figure
+from iobands.model import OK, WARNING, SessionError, figure, grouped_by
 from iobands.views.writing import blocks, output_width, plural, size_text
 
 _DAYS_A_YEAR = 365
@@ -52,9 +51,7 @@ def cost(
         for file_system, entry in read(system).partitions[name]["filesystems"].items()
         if "capacity_tib" in entry
     }
-    by_file_system = defaultdict(list)
-    for each in costs:
-        by_file_system[each.file_system].append(each)
+    by_file_system = grouped_by(costs, lambda each: each.file_system)
     rows: list[tuple[str, ...]] = [_HEADINGS]
     days = every or (7 if tag == "weekly" else 1)  # as `iobands schedule` runs it
     runs = _DAYS_A_YEAR / days  # a year
@@ -132,17 +129,7 @@ def schedule(
         raise cli.failure(f"--at {at}: not a time of day; write 05:00")
     time = int(clock[1]), int(clock[2])
     new = partial(new_job, place, clock=time, jitter=int(jitter), account=account)
-    receivers = place / "config" / "notify.yaml"
-    if notify and not receivers.is_file():
-        raise cli.failure(
-            f"--notify: {receivers}: no such file; write one that names your channels"
-        )
-    if report:
-        cli.require_report("iobands schedule --report")
-        cli.refuse_mixing(place / report, place / "perflogs")
-    elif not cli.missing_of_report():
-        report = "dashboard"
-    writing, notifying = ["--report", report] if report else [], ["--notify"] if notify else []
+    writing, notifying = _outputs(place, report, notify)
     notifying += ["--limit", "11h30m"] if form == "scron" else []  # before Slurm's limit
     of_system = ["--system", system] if system else []
     often = every or ("week" if tag == "weekly" else "day")
@@ -164,6 +151,20 @@ def schedule(
         what = "every hour, what is in doubt" if job is hourly else f"the {tag} checks"
         lines = job.cron_line() if form == "cron" else job.scron_lines()
         cli.show(f"# {job.name}: {what}\n{lines}")
+
+
+def _outputs(place: Path, report: str | None, notify: bool) -> tuple[list[str], list[str]]:
+    """Return the options for the dashboard and for messages; exit if a session would fail."""
+    receivers = place / "config" / "notify.yaml"
+    if notify and not receivers.is_file():
+        missing = f"{receivers}: no such file; write one that names your channels"
+        raise cli.failure(f"--notify: {missing}")
+    if report:
+        cli.require_report("iobands schedule --report")
+        cli.refuse_mixing(place / report, place / "perflogs")
+    elif not cli.missing_of_report():
+        report = "dashboard"
+    return ["--report", report] if report else [], ["--notify"] if notify else []
 
 
 def _refuse_nothing(root: Path, selection: measure.Selection) -> None:
