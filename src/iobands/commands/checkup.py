@@ -129,10 +129,15 @@ def _perflogs(perflogs: Path, system: str | None) -> Iterator[Line]:
     for note in measure.open_to_all(perflogs):
         yield warned("perflogs", note)
     free = shutil.disk_usage(perflogs).free / _GIB
-    text, keep = f"writable, {free:.1f} GiB free", f"keep {_LEAST_GIB} GiB for a year of perflogs"
-    yield warned("perflogs", text, keep) if free < _LEAST_GIB else Line("perflogs", text)
-    remedy, agrees = "correct it: timedatectl, chronyc tracking", "the file system of the perflogs"
-    yield failed("clock", problem, remedy) if problem else Line("clock", f"agrees with {agrees}")
+    text = f"writable, {free:.1f} GiB free"
+    if free < _LEAST_GIB:
+        yield warned("perflogs", text, f"keep {_LEAST_GIB} GiB for a year of perflogs")
+    else:
+        yield Line("perflogs", text)
+    if problem:
+        yield failed("clock", problem, "correct it: timedatectl, chronyc tracking")
+    else:
+        yield Line("clock", "agrees with the file system of the perflogs")
     if measure.takes_locks(perflogs):
         yield Line("locks", "files of the perflogs can be locked")
     else:
