@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
 
-from iobands.model import in_time, read_small, replace_file
+from iobands.model import in_time, open_regular, read_small, replace_file
 
 
 def test_a_file_that_cannot_be_replaced_is_named_by_its_own_name(tmp_path: Path) -> None:
@@ -29,3 +30,15 @@ def test_work_that_panics_is_not_waited_for() -> None:
 
     with pytest.raises(RuntimeError, match="a panic"):
         in_time(60, work, TimeoutError("late"))
+
+
+def test_a_pipe_is_not_waited_for_even_if_it_came_just_before(tmp_path: Path) -> None:
+    (tmp_path / "file").write_bytes(b"x")
+    with open_regular(tmp_path / "file") as stream:
+        assert stream.read() == b"x"
+    os.mkfifo(tmp_path / "pipe")
+    for path in (tmp_path / "pipe", Path("/dev/null")):
+        with pytest.raises(OSError, match="not a regular file"):
+            open_regular(path)
+    with pytest.raises(OSError, match="Is a directory"):
+        open_regular(tmp_path)

@@ -74,6 +74,7 @@ from iobands.model.files import (
     mounts,
     naming,
     not_read,
+    open_regular,
     opened_below,
     read_regular,
     read_small,

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from errno import EAGAIN, EEXIST, EFBIG, EINVAL, EISDIR, ENOENT
 from pathlib import Path
 from threading import Thread
-from typing import Final, TypeVar
+from typing import BinaryIO, Final, TypeVar
 
 _NEW: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
 _DIRECTORY: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
@@ -152,6 +152,19 @@ def read_small(path: Path, largest: int = 64 << 20) -> bytes:
     if len(content) > largest:
         raise OSError(EFBIG, os.strerror(EFBIG), str(path))
     return content
+
+
+def open_regular(path: Path) -> BinaryIO:
+    """Open a regular file for reading, without waiting for a pipe in its place.
+
+    Raises:
+        OSError: it cannot be opened, or is something else.
+    """
+    stream = open(path, "rb", opener=lambda name, how: os.open(name, how | os.O_NONBLOCK))  # noqa: SIM115
+    if not stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
+        stream.close()
+        raise OSError(None, "not a regular file", str(path))
+    return stream
 
 
 def replace_file(

@@ -21,7 +21,7 @@ import msgspec
 import numpy as np
 import polars as pl
 
-from iobands.model import __version__, read_regular, replace_file
+from iobands.model import __version__, open_regular, read_regular, replace_file
 from iobands.snapshot import Columns, Source
 from iobands.source.lines import FILE, ROWS, SAID
 
@@ -167,7 +167,7 @@ def checksum(path: Path, reached: Reach) -> int | None:
     try:
         if not path.is_file() or (reached.whole and path.stat().st_size != size):
             return None
-        with path.open("rb") as stream:
+        with open_regular(path) as stream:
             while size and (block := stream.read(min(size, _BLOCK))):
                 found = zlib.crc32(block, found)
                 size -= len(block)

@@ -32,6 +32,7 @@ from iobands.model import (
     Rejections,
     entries,
     not_read,
+    open_regular,
 )
 from iobands.snapshot import Columns
 from iobands.source.kept import Kept, Reach, keep, read_kept
@@ -41,7 +42,7 @@ from iobands.source.samples import Samples, speeds_of
 _BLOCK: Final = 2**23  # bytes that are read at once
 _ENDLESS: Final = 2**28  # bytes of a line; the rest of its file is not read
 _TRIES: Final = 3  # while files are rotated
-_OPEN: Final = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
+_OPEN: Final[Mapping[str, Any]] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
 _NOT_UNPACKED: Final = frozenset({".zst", ".Z", ".lz4", ".lzma", ".lzo", ".zip"})
 #: The endings of compressed files.
 PACKED: Final = frozenset({*_OPEN, *_NOT_UNPACKED})
@@ -223,18 +224,21 @@ def readable(path: Path, rejected: list[Rejected]) -> Iterator[None]:
         rejected.append(Rejected(path, 0, f"cannot be unpacked: {error}"))
 
 
-def opened(path: Path) -> Any:  # noqa: ANN401 (of a module of its own for each packer)
+@contextmanager
+def opened(path: Path) -> Iterator[Any]:  # of a module of its own for each packer
     """Open a perflog for reading bytes, packed or not.
 
     Raises:
         OSError: it cannot be read, or is no regular file.
     """
-    if path.is_fifo() or path.is_char_device():  # opening one waits for a writer, or never ends
-        raise OSError("not a regular file")
     if path.suffix in _NOT_UNPACKED:
         raise OSError(errno.ENOTSUP, f"{path.suffix} files are not supported; unpack it")
-    packer: Any = _OPEN.get(path.suffix, open)
-    return packer(path, "rb")
+    with open_regular(path) as stream:
+        if packer := _OPEN.get(path.suffix):
+            with packer(stream, "rb") as unpacked:
+                yield unpacked
+        else:
+            yield stream
 
 
 def _read(

@@ -33,6 +33,7 @@ from iobands.model import (
     Rejected,
     Unusable,
     entries,
+    open_regular,
     path_part,
     printable,
     read_small,
@@ -394,7 +395,7 @@ def _former(path: Path, name: str, before: Pushed) -> Cursor | None:
 
 
 def _tail(path: Path, end: int) -> str:
-    with path.open("rb") as stream:
+    with open_regular(path) as stream:
         stream.seek(max(end - _TAIL, 0))
         return hashlib.sha256(stream.read(min(end, _TAIL))).hexdigest()
 
@@ -474,7 +475,7 @@ def _content(path: Path) -> bytes:
     with suppress(Unusable):  # its reader says what is wrong
         if path.parent.name == "reports":
             return reduced_report(path)
-    with path.open("rb") as stream:
+    with open_regular(path) as stream:
         return stream.read(_MOST) or b"\n"
 
 
