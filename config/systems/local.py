@@ -5,11 +5,21 @@ It matches any host, so it runs at once. IOBANDS_DISK names another directory on
 
 import os
 from pathlib import Path
+from threading import Thread
 
 schema = 4  # of contract 4
 
 # /var/tmp outlives a reboot, so it is on a disk, while /tmp may be in memory.
 _disk = os.environ.get("IOBANDS_DISK", "/var/tmp")
+
+
+def _resolved(path: str) -> str:
+    """Return the path without links, or as it is if its file system does not answer in 5 s."""
+    found = [path]
+    thread = Thread(target=lambda: found.append(os.path.realpath(path)), daemon=True)
+    thread.start()
+    thread.join(5)
+    return found[-1]
 
 
 def _mounted_as(path: str) -> dict[str, str]:
@@ -22,8 +32,9 @@ def _mounted_as(path: str) -> dict[str, str]:
     except OSError:
         return {}
     # the table writes a blank in a path as \040
+    place = Path(_resolved(path))
     mounts = ([word.replace("\\040", " ") for word in line.split()[1:3]] for line in lines)
-    found = [mount for mount in mounts if Path(path).resolve().is_relative_to(mount[0])]
+    found = [mount for mount in mounts if place.is_relative_to(mount[0])]
     # of several mounts at one place, the last covers the others
     return {"mounted_as": max(reversed(found), key=lambda each: len(each[0]))[1]} if found else {}
 
