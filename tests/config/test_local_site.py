@@ -8,7 +8,6 @@ import pytest
 from tests.mounts import in_memory, unanswered
 from tests.site_copy import ROOT
 
-
 pytestmark = pytest.mark.needs("mounts")
 
 
