@@ -25,6 +25,7 @@ from iobands.source.push import Pushed, write_pushed
 from tests.commands.calling import call
 from tests.factory import line as row
 from tests.factory import write_perflog
+from tests.mounts import unanswered
 from tests.site_copy import ROOT
 
 pytestmark = pytest.mark.machine  # it calls ReFrame
@@ -588,6 +589,23 @@ def test_a_directory_of_the_root_file_system_is_warned_of(
     is_there = Path("/var/tmp").stat().st_dev == Path("/").stat().st_dev
     said = "WARN file system disk: /var/tmp is on the root file system; iobands canary calls it"
     assert (said in doctor_here(site, monkeypatch)[1]) == is_there
+
+
+@pytest.mark.usefixtures("accepted")
+@pytest.mark.needs("mounts")
+@pytest.mark.skipif(not Path("/dev/fuse").exists(), reason="no FUSE")
+def test_a_file_system_that_does_not_answer_holds_up_nothing(
+    site: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(checkup, "_FILE_SYSTEM_SECONDS", 1)
+    file = site / "config" / "systems" / "local.py"
+    with unanswered(tmp_path / "disk") as disk:
+        text = file.read_text().replace("**_mounted_as(_disk),", f'"path": "{disk}",')
+        file.write_text(text)
+        status, said = doctor_here(site, monkeypatch)
+    assert status == 3
+    assert f"FAIL file system disk: {disk}: no answer within 1 s check its servers" in said
+    assert "OK file system memory: /dev/shm" in said
 
 
 def test_a_file_system_of_two_partitions_has_one_line(

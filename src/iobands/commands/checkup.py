@@ -12,6 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from enum import IntEnum
+from errno import ETIMEDOUT
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
@@ -38,6 +39,7 @@ from iobands.views.writing import age_text, plural
 _SECONDS: Final = 60  # limit for each program that is called
 _CONNECT_SECONDS: Final = 5
 _STORE_SECONDS: Final = 20
+_FILE_SYSTEM_SECONDS: Final = 10
 _LEAST_GIB: Final = 1  # free space for perflogs and the dashboard
 _GIB: Final = 2**30
 #: Marks the hourly entry of a schedule, which alone never starts a session.
@@ -147,29 +149,34 @@ def _perflogs(perflogs: Path, system: str | None) -> Iterator[Line]:
 
 def _file_systems(file: SiteFile) -> Iterator[Line]:
     """Check the file systems as this host sees them; compute nodes may have others."""
+    late = TimeoutError(ETIMEDOUT, f"no answer within {_FILE_SYSTEM_SECONDS} s")
     for extras in file.partitions.values():
         for name, place in extras.get("filesystems", {}).items():
-            path, what = Path(place["path"]), f"file system {name}"
-            if not path.is_dir():
-                remedy = "make it, or look on a compute node: iobands reframe -- -r -t env"
-                yield warned(what, f"{path}: not on this host", remedy)
-                continue
-            free, least = shutil.disk_usage(path).free / _GIB, place.get("min_free_gib", 0)
-            text = f"{path}, {free:.1f} GiB free"
-            if not os.access(path, os.W_OK | os.X_OK):
-                remedy = "name a directory that the user of the session can write to"
-                yield failed(what, f"{path}: not writable", remedy)
-            elif free < least:
-                yield failed(what, text, f"its checks are skipped: min_free_gib is {least}")
-            elif (
-                place["type"] == "posix"
-                and "mounted_as" not in place
-                and path.stat().st_dev == Path("/").stat().st_dev
-            ):
-                text = f"{path} is on the root file system; iobands canary calls it unmounted"
-                yield warned(what, text, "if it belongs there, add 'mounted_as' in the site file")
-            else:
-                yield Line(what, text)
+            what = f"file system {name}"
+            try:
+                line = in_time(_FILE_SYSTEM_SECONDS, partial(_file_system, what, place), late)
+            except OSError as error:
+                line = failed(what, f"{place['path']}: {error.strerror}", "check its servers")
+            yield line
+
+
+def _file_system(what: str, place: Mapping[str, Any]) -> Line:
+    path = Path(place["path"])
+    if not path.is_dir():
+        remedy = "make it, or look on a compute node: iobands reframe -- -r -t env"
+        return warned(what, f"{path}: not on this host", remedy)
+    free, least = shutil.disk_usage(path).free / _GIB, place.get("min_free_gib", 0)
+    text = f"{path}, {free:.1f} GiB free"
+    if not os.access(path, os.W_OK | os.X_OK):
+        remedy = "name a directory that the user of the session can write to"
+        return failed(what, f"{path}: not writable", remedy)
+    if free < least:
+        return failed(what, text, f"its checks are skipped: min_free_gib is {least}")
+    is_root = path.stat().st_dev == Path("/").stat().st_dev
+    if is_root and place["type"] == "posix" and "mounted_as" not in place:
+        text = f"{path} is on the root file system; iobands canary calls it unmounted"
+        return warned(what, text, "if it belongs there, add 'mounted_as' in the site file")
+    return Line(what, text)
 
 
 def _compilers(file: SiteFile) -> Iterator[Line]:
