@@ -15,6 +15,7 @@ _disk = os.environ.get("IOBANDS_DISK", "/var/tmp")
 
 def _resolved(path: str) -> str:
     """Return the path without links, or as it is if its file system does not answer in 5 s."""
+    # A site keeps this file for years, so it uses nothing of iobands, whose functions may change.
     found = [path]
     thread = Thread(target=lambda: found.append(os.path.realpath(path)), daemon=True)
     thread.start()
