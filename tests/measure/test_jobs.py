@@ -246,6 +246,8 @@ def test_notes_that_are_a_pipe_are_not_waited_for(
     [
         ("slurm", "squeue", "echo RUNNING", False),
         ("slurm", "squeue", "echo COMPLETING", False),  # its processes may still write
+        ("slurm", "squeue", "echo REQUEUE_HOLD", False),
+        ("slurm", "squeue", "echo EXPEDITING", False),
         ("slurm", "squeue", "echo CANCELLED", True),
         ("slurm", "squeue", "echo 'slurm_load_jobs error: Invalid job id specified' >&2", True),
         ("slurm", "squeue", "true", None),
