@@ -42,8 +42,8 @@ _NAMES: Final = {"file system": "file_system", "environment": "environ", "partit
 _STDERR_MARK: Final = "--- stderr ---"
 #: The largest report that is read, in bytes: a session of 3,000 cases needs a tenth of it.
 _LARGEST: Final = 2**28
-#: The entries of a site file that a scheduler may refuse, with their variables.
-_REFUSED: Final = {name: f"IOBANDS_{name.upper()}" for name in ("account", "reservation", "qos")}
+#: An entry of a site file that a scheduler refuses; a limit of an account or a QOS is no such case.
+_REFUSED: Final = re.compile(r"\b(account|reservation|qos)(?=\b|_)(?! policy)", re.IGNORECASE)
 #: The fields of a test case that are read here, besides the series fields.
 # fmt: off
 _READ: Final = frozenset({
@@ -198,11 +198,14 @@ def _words_of_command(reason: str) -> str | None:
     command, _, ended = before.partition("command '")[2].partition("'")
     if not (is_quoted and re.search(r" exit code \d+:", ended)):
         return None
-    said = " ".join(words.split()) or "it said nothing"
-    entry = next((name for name in _REFUSED if name in said.lower()), None)
-    remedy = f"; set {entry} in the site file, or {_REFUSED[entry]}" if entry else ""
     program = command.partition(" ")[0]
-    return f"{program}: {said.removeprefix(f'{program}: error: ')}{remedy}"
+    said = re.sub(rf"(\A|\s){re.escape(program)}: error: ", "; ", words).removeprefix("; ")
+    said = " ".join(said.split()) or "it said nothing"
+    remedy = ""
+    if refused := _REFUSED.search(said):
+        entry = refused[1].lower()
+        remedy = f"; set {entry} in the site file, or IOBANDS_{entry.upper()}"
+    return f"{program}: {said}{remedy}"
 
 
 def _examined(case: Part) -> str | None:
