@@ -175,19 +175,28 @@ def test_a_machine_without_a_scheduler_is_a_site_of_its_own(
     assert text in " ".join(said.split())
 
 
-@pytest.mark.parametrize(("account", "todo"), [(None, "replace EDIT in"), ("z01", "check")])
+@pytest.mark.parametrize(
+    ("account", "mount", "todo"),
+    [
+        (None, "lustre", "replace EDIT in"),
+        ("z01", "ext4", "replace EDIT in"),  # no shared file system, which the file needs
+        ("z01", "lustre", "check"),
+    ],
+)
 def test_what_is_left_to_do_in_a_new_site_file_is_said(
-    account: str | None, todo: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    account: str | None, mount: str, todo: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    parts = {"standard": 128}
-    found = Machine("login7", scheduler="slurm", partitions=parts, account=account)
+    parts, shared = {"standard": 128}, file_systems_of([(str(tmp_path), mount)], {})
+    found = Machine(
+        "login7", scheduler="slurm", partitions=parts, file_systems=shared, account=account
+    )
     monkeypatch.setattr(site_directory, "machine", lambda: found)
     status, said = call("init", "site")
     assert status == 0
     assert said.endswith(f"Next: {todo} site/config/systems/login.py, then iobands cost\n")
     text = (tmp_path / "site/config/systems/login.py").read_text("utf-8")
-    assert ("EDIT" in text) is (account is None)
+    assert ("EDIT" in text) is (todo != "check")
 
 
 @pytest.mark.parametrize(("where", "go"), [(".", ""), ("site", "cd site && ")])

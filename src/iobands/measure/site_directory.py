@@ -41,6 +41,7 @@ _PARALLEL: Final = {
     **dict.fromkeys(("nfs", "nfs4", "panfs", "wekafs"), "posix"),
 }
 _STRIPED: Final = frozenset({"lustre", "beegfs"})
+_NOT_FOUND: Final = {"work": {"path": f"/{EDIT}", "type": "posix", "medium": "hdd"}}
 _SECONDS: Final = 20
 
 
@@ -178,7 +179,7 @@ def _partition(found: Machine, name: str, cores: int | None) -> dict[str, Any]:
         "max_jobs": 1,
         "features": ["io"],
         "extras": {
-            "filesystems": found.file_systems,
+            "filesystems": found.file_systems or _NOT_FOUND,
             "scales": {"standard": scale},
             "schedule": {"daily": "1d"},
             **({"account": found.account or EDIT} if has_accounts else {}),
@@ -201,8 +202,8 @@ _SINGLE: Final = (
 )
 _SITE_FILE: Final = '''"""The site file of {name}, from what `iobands init` found on {host}.
 
-Check what it says{edit}. Contract 4
-explains each entry, and this file has an example of each:
+Check what it says{edit}.
+Contract 4 explains each entry, and this file has an example of each:
 {example}
 """
 
