@@ -10,7 +10,6 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
-from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
@@ -528,25 +527,6 @@ def test_the_documented_files_are_right(tmp_path: Path) -> None:
     assert [each.type for each in found.channels] == ["mail", "webhook", "gitlab", "command"]
     assert [each.type for each in found.monitors] == ["icinga", "nrdp"]
     assert found.severities == NOTIFIED
-
-
-def test_an_answer_of_a_mail_server_without_end_fills_no_memory() -> None:
-    listener = socket.create_server(("127.0.0.1", 0))
-
-    def talk() -> None:
-        link, _ = listener.accept()
-        with link, suppress(OSError):
-            while True:
-                link.sendall(b"220-" + b"x" * 4000 + b"\r\n")
-
-    talker = threading.Thread(target=talk, daemon=True)
-    talker.start()
-    options = {"server": "127.0.0.1", "port": listener.getsockname()[1]}
-    mail = channel("mail", **options, **{"from": "a@b.example", "to": ["c@d.example"]})
-    too_long = "the server's answer is too long; is it a mail server?"
-    assert attempt(partial(send, mail, MESSAGE)) == (too_long, False)
-    talker.join()
-    listener.close()
 
 
 def test_of_an_address_without_a_path_the_host_alone_is_hidden(

@@ -15,7 +15,6 @@ from dataclasses import dataclass
 from datetime import datetime
 from email.message import EmailMessage
 from email.utils import format_datetime
-from io import BufferedReader
 from tempfile import TemporaryFile
 from typing import Any, Final, TypeVar
 from urllib.parse import quote, urlsplit
@@ -229,41 +228,6 @@ def hand_to(command: Sequence[str], content: bytes) -> None:
         raise SendError(f"{program} ended with status {done.returncode}{said and f': {said}'}")
 
 
-class _Answers(BufferedReader):
-    """The answers of a mail server, limited in size: smtplib would read an endless one."""
-
-    left = _MOST_BYTES
-
-    def readline(self, size: int | None = -1) -> bytes:
-        line = super().readline(size)
-        self.left -= len(line)
-        if self.left < 0:
-            raise SendError("the server's answer is too long; is it a mail server?")
-        return line
-
-
-class _Server(smtplib.SMTP):
-    file: Any = None
-
-    def __exit__(self, *_error: object) -> None:
-        # the mail was accepted or refused before, whatever the server answers to QUIT
-        with suppress(smtplib.SMTPException, SendError):
-            self.quit()
-
-    def getreply(self) -> tuple[int, bytes]:
-        if self.file is None:
-            self.file = _Answers(self.sock.makefile("rb", buffering=0))  # type: ignore[union-attr]
-        try:
-            return super().getreply()
-        except SendError:
-            self.close()
-            raise
-
-
-class _ServerByTLS(_Server, smtplib.SMTP_SSL):
-    pass
-
-
 def _by_server(mail: EmailMessage, options: Mapping[str, Any]) -> None:
     security = options.get("security", "none")
     if "password" in options and "security" not in options:
@@ -275,14 +239,14 @@ def _by_server(mail: EmailMessage, options: Mapping[str, Any]) -> None:
     link: smtplib.SMTP
     try:
         if security == "tls":
-            link = _ServerByTLS(server, port, timeout=_MAIL_SECONDS, context=context)
+            link = smtplib.SMTP_SSL(server, port, timeout=_MAIL_SECONDS, context=context)
         else:
-            link = _Server(server, port, timeout=_MAIL_SECONDS)
+            link = smtplib.SMTP(server, port, timeout=_MAIL_SECONDS)
     except smtplib.SMTPResponseException:
         raise
     except OSError as error:
         raise SendError(f"{server}:{port}: {error.strerror or error}") from None
-    with link:
+    try:
         if security == "starttls":
             link.starttls(context=context)
         if "password" in options:
@@ -292,6 +256,10 @@ def _by_server(mail: EmailMessage, options: Mapping[str, Any]) -> None:
             kind: type[SendError] = PartlySentError
         except smtplib.SMTPRecipientsRefused as error:  # all of them
             refused, kind = error.recipients, SendError
+    finally:
+        # the mail was accepted or refused before, whatever the server answers to QUIT
+        with suppress(smtplib.SMTPException):
+            link.quit()
     if refused:
         answers = (
             f"{name} ({code} {said.decode(errors='replace')})"
