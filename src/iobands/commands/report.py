@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import nullcontext
 from datetime import datetime, timedelta, timezone
 from itertools import chain
 from pathlib import Path
@@ -11,8 +10,6 @@ from typing import Annotated, Literal
 from urllib.parse import quote
 
 import typer
-from rich.console import Console
-from rich.progress import Progress
 
 from iobands import model
 from iobands.commands import cli, judging
@@ -137,12 +134,7 @@ def report_to(
         paths = {name: path for name, path in paths.items() if path}
         users = published.users_section(site, [*chain(*found.values())], advised, paths)
     held = () if public else accounts_of(judged)
-    console = Console(stderr=True)
-    is_log = not console.is_terminal  # then a progress bar is useless
-    bar = Progress(console=console, transient=True, disable=is_log)
-    # rich before 14.3 ends a bar that it never showed with an empty line
-    with model.naming(directory), nullcontext() if is_log else bar:
-        task = bar.add_task("Writing the dashboard")
+    with model.naming(directory):
         replaced = write_dashboard(
             site,
             directory,
@@ -152,7 +144,6 @@ def report_to(
             keeps_alerts=bool(judged.known.unlogged) and not public,
             users=users,
             maintenances=held,
-            progress=lambda done, of: bar.update(task, completed=done, total=of),
         )
     page = (directory / "index.html").resolve()
     cli.say(f"Dashboard: {page} ({plural(replaced, 'file')} written)")

@@ -15,7 +15,7 @@ import os
 import re
 import zlib
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from datetime import datetime, timezone
 from errno import EEXIST
@@ -79,14 +79,13 @@ def write_dashboard(
     keeps_alerts: bool = False,
     users: Sequence[Block] = (),
     maintenances: Sequence[BeforeAfter] = (),
-    progress: Callable[[int, int], None] = lambda _done, _of: None,
 ) -> int:
     """Write the dashboard below `directory`, and return how many files have new content.
 
     `paths` maps systems and file systems to the paths that users know. `several` means that the
     page of several sites is in the directory above. With `keeps_alerts`, earlier pages of alerts
     stay, as while alerts have no numbers. `users` is shown first to the users of the site. Each of
-    `maintenances` gets a page. `progress` is called with the numbers of jobs done and of all.
+    `maintenances` gets a page.
 
     `index.html` is written last, so a reader finds all files that it names. Files of an earlier
     dashboard that are not part of this one are removed, as are dashboards of several sites here.
@@ -106,7 +105,7 @@ def write_dashboard(
             ((page_about(e), page_of_maintenance(e, several=several)) for e in maintenances),
         )
         written = ((name, _html(page)) for name, page in pages)
-        for name, content in chain(_app(), _runs(site, progress), written, front.items()):
+        for name, content in chain(_app(), _runs(site), written, front.items()):
             path = directory / name
             with model.opened_below(directory, PurePath(name).parts[:-1], _ENTERED) as parent:
                 replaced += model.replace_file(path, content, mode=_READABLE, directory=parent)
@@ -240,20 +239,18 @@ def _html(page: str) -> bytes:
     return _INTERVAL.sub("\\g<0>\N{WORD JOINER}", page).encode("utf-8", "replace")
 
 
-def _runs(site: Snapshot, progress: Callable[[int, int], None]) -> Iterator[tuple[str, bytes]]:
+def _runs(site: Snapshot) -> Iterator[tuple[str, bytes]]:
     """Yield the path and content of the files with runs and details, for each group of jobs."""
-    groups = model.grouped_by(site.series, lambda each: job_id(each.key))
     slow, rows = slowest(site.speeds), site.samples.select(*_OF_RUN, model.VALUE, *_ABOUT)
     same = rows[:1].select(name for name in _ABOUT if is_constant(rows[name]))
     rows = rows.drop(same.columns)
-    for done, (job, group) in enumerate(groups.items(), 1):
+    for job, group in model.grouped_by(site.series, lambda each: job_id(each.key)).items():
         parts = _parts_of(rows, same, group, slow, site.now)
         for part, tables in parts.items():
             yield f"{_DATA}/{job}/{part}.js", _call(f"{job}/{part}", _packed(tables))
         of_series = [details_of(site, each) for each in group]
         about = {"parts": [*parts], "columns": _COLUMNS, "series": of_series}
         yield f"{_DATA}/{job}/series.js", _call(f"{job}/series", _packed(_plain(about)))
-        progress(done, len(groups))
 
 
 def _call(name: str, data: object) -> bytes:
