@@ -122,7 +122,7 @@ def test_what_exceeds_the_budget_of_one_partition_is_measured_on_the_others(
         said.extend(more)
         return Ended(0, COMPLETED, 1, (), "", (), (), (tmp_path / "report.json",))
 
-    monkeypatch.setattr(session, "run_checks", run)
+    monkeypatch.setattr(session.reframe, "run_checks", run)
     at = Workplace(tmp_path, lambda _: site_file)
     outcome = session.measure(at, Selection("daily"), 60)
     assert (said[0], said[3]) == (["-x", "^one$"], [("here:cpu", "two")])

@@ -127,7 +127,7 @@ def test_jobs_of_a_reframe_that_was_killed_between_sessions_are_cancelled(
         (perflogs / JOBS_NAME).write_text("slurm 12 rfm_Good\n")
         return Ended(-9, COMPLETED, 1, (), "", (), ())
 
-    monkeypatch.setattr(session, "run_checks", killed)
+    monkeypatch.setattr(session.reframe, "run_checks", killed)
     at = Workplace(tmp_path, lambda _: SimpleNamespace(partitions={}))
     place, why, since = ("here", "p", "e", "Good", None), (SUSPECT, ""), now - timedelta(days=1)
     again = session.measure_again(at, lambda: [Ask(*place, *why, ("a",), since)], 60)
@@ -156,7 +156,7 @@ def test_another_cluster_measures_its_own_suspects(
         asked.add(str(selection.system).partition(":")[0])
         return Ended(0, COMPLETED, 1, (), "", (), ())
 
-    monkeypatch.setattr(session, "run_checks", run)
+    monkeypatch.setattr(session.reframe, "run_checks", run)
     since = datetime.now(timezone.utc) - timedelta(days=1)
     place, why = ("p", "e", "Good", None), (SUSPECT, "")
     asks = [Ask(system, *place, *why, ("a",), since) for system in ("here", "there")]

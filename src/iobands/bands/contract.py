@@ -9,17 +9,8 @@ from enum import Enum
 from pathlib import Path
 from typing import Any, Final
 
+from iobands import model
 from iobands.bands.file import check_match
-from iobands.model import (
-    VARIABLE_UNITS,
-    Document,
-    Steps,
-    canonical,
-    load_schema,
-    parse_yaml,
-    seconds_of,
-    unknown,
-)
 
 MEDIAN_QUANTILE: Final = 0.5
 _SCHEMA_FILE: Final = Path(__file__).with_name("contract.schema.yaml")
@@ -65,7 +56,7 @@ class ContractLine:
     def is_of(self, fields: Mapping[str, Any]) -> bool:
         """Whether the line is about a check or a run with these fields."""
         return all(
-            canonical(fields.get(name)) == canonical(wanted)
+            model.canonical(fields.get(name)) == model.canonical(wanted)
             for name, wanted in {"case": None, **self.match}.items()
             if name != "variable"
         )
@@ -79,7 +70,7 @@ class Contract:
     title: str
     lines: tuple[ContractLine, ...]
     digest: str
-    document: Document
+    document: model.Document
 
 
 def parse_contract(content: bytes, path: Path) -> Contract:
@@ -88,8 +79,8 @@ def parse_contract(content: bytes, path: Path) -> Contract:
     Raises:
         FileError: it is not a contract; the message names the line and what is allowed.
     """
-    document = parse_yaml(content, path)
-    document.check(load_schema(_SCHEMA_FILE))
+    document = model.parse_yaml(content, path)
+    document.check(model.load_schema(_SCHEMA_FILE))
     said = document.value
     lines = tuple(_line(document, number) for number in range(len(said["lines"])))
     names = [line.name for line in lines]
@@ -101,16 +92,18 @@ def parse_contract(content: bytes, path: Path) -> Contract:
     return Contract(said["system"], said["title"], lines, digest, document)
 
 
-def _line(document: Document, number: int) -> ContractLine:
-    steps: Steps = ["lines", number]
+def _line(document: model.Document, number: int) -> ContractLine:
+    steps: model.Steps = ["lines", number]
     said = document.at(steps)
     check_match(document, [*steps, "match"], said["match"])
-    unit = VARIABLE_UNITS[said["match"]["variable"]]
+    unit = model.VARIABLE_UNITS[said["match"]["variable"]]
     if said["unit"] != unit:
-        raise document.error([*steps, "unit"], unknown(said["unit"], [unit]))
+        raise document.error([*steps, "unit"], model.unknown(said["unit"], [unit]))
     rule = {**document.value, **said}
     given = {name: rule[f"{name}_percent"] / 100 for name in _PERCENT if f"{name}_percent" in rule}
-    given |= {f"{name}_hours": seconds_of(rule[name]) / 3600 for name in _DURATIONS if name in rule}
+    given |= {
+        f"{name}_hours": model.seconds_of(rule[name]) / 3600 for name in _DURATIONS if name in rule
+    }
     share = float(said.get("quantile", MEDIAN_QUANTILE))
     promise = Promise(float(said["rate"]), unit, said["runs"], share, **given)
     return ContractLine(said["name"], said["match"], promise)

@@ -13,34 +13,14 @@ from zoneinfo import ZoneInfo
 
 import yaml
 
+from iobands import model
 from iobands.bands.band import Band, Bands, Epoch, Judgement, Limit, Window, log_fence
-from iobands.model import (
-    MATCH_FIELDS,
-    NUMERIC_FIELDS,
-    RATIO_UNIT,
-    VARIABLE_UNITS,
-    Document,
-    FileError,
-    Rejected,
-    Steps,
-    canonical,
-    entries,
-    load_schema,
-    one_of,
-    parse_time,
-    parse_yaml,
-    path_part,
-    read_content,
-    replace_file,
-    unknown,
-    utc_text,
-)
 
 _SCHEMA_FILE: Final = Path(__file__).with_name("bands.schema.yaml")
 _LIMITS: Final = ("at_most", "at_least", "about")
 #: The size of a run, which a published rate depends on; a band without it judges runs of any size.
 _SIZES: Final = ("nodes", "tasks", "gib")
-_OF_SIZE: Final = ("GiB/s", RATIO_UNIT)
+_OF_SIZE: Final = ("GiB/s", model.RATIO_UNIT)
 _FIGURES: Final = ("floor", "lower_quartile", "median", "upper_quartile", "maximum")
 
 
@@ -53,19 +33,19 @@ def load_bands(directory: Path, system: str) -> Bands:
     Raises:
         FileError: a file or the directory cannot be read, or a file breaks contract 3.
     """
-    own = directory / f"{path_part(system)}.yaml"
+    own = directory / f"{model.path_part(system)}.yaml"
     # A file that begins with .# is the lock of an editor.
-    unread: list[Rejected] = []
-    found = entries(directory / path_part(system), unread)
+    unread: list[model.Rejected] = []
+    found = model.entries(directory / model.path_part(system), unread)
     for each in unread:
-        raise FileError(str(each))
+        raise model.FileError(str(each))
     others = [path for path in found if path.suffix == ".yaml" and path.name[:2] != ".#"]
     paths = [*([own] if own.exists() or own.is_symlink() else []), *others]
-    parts = {path: parse_bands(read_content(path), path, system) for path in paths}
+    parts = {path: parse_bands(model.read_content(path), path, system) for path in paths}
     every = [(epoch, path) for path, part in parts.items() for epoch in part.epochs]
     for (one, first), (other, second) in combinations(every, 2):
         if first != second and _are_twins(one, other):
-            raise FileError(
+            raise model.FileError(
                 f"{second}: epoch {other.name!r} since {other.since.isoformat()} has the same name "
                 f"or beginning as {one.name!r} in {first}; correct one"
             )
@@ -88,9 +68,11 @@ def parse_bands(content: bytes, path: Path, system: str | None = None) -> Bands:
     Raises:
         FileError: the content breaks contract 3, or is about another system.
     """
-    schema = load_schema(_SCHEMA_FILE)
+    schema = model.load_schema(_SCHEMA_FILE)
     newest = max(schema["properties"]["schema"]["enum"])
-    document, left = parse_yaml(content, path).known_part(newest, schema, ("bands", "maintenance"))
+    document, left = model.parse_yaml(content, path).known_part(
+        newest, schema, ("bands", "maintenance")
+    )
     document.check(schema)
     said, system = document.value, system or path.stem
     if said["system"] != system:
@@ -117,7 +99,7 @@ def _are_twins(one: Epoch, other: Epoch) -> bool:
     return one.name == other.name or one.since == other.since
 
 
-def _without_size(document: Document) -> Iterator[str]:
+def _without_size(document: model.Document) -> Iterator[str]:
     """Yield a warning for each published band that does not name the size of its runs."""
     for number, epoch in enumerate(document.value["epochs"]):
         steps = ("epochs", number, "bands")
@@ -128,7 +110,7 @@ def _without_size(document: Document) -> Iterator[str]:
                 yield str(document.error([*steps, index, "match"], problem))
 
 
-def _window(document: Document, number: int) -> Window:
+def _window(document: model.Document, number: int) -> Window:
     steps = ("maintenance", number)
     said = document.at(steps)
     begin, end = (_time(document, (*steps, name)) for name in ("from", "to"))
@@ -144,7 +126,7 @@ def _window(document: Document, number: int) -> Window:
     return Window(begin, end, said["reason"], said.get("repeat", ""), zone, names)
 
 
-def _epoch(document: Document, number: int) -> Epoch:
+def _epoch(document: model.Document, number: int) -> Epoch:
     steps = ("epochs", number)
     said = document.at(steps)
     judgements = [
@@ -163,20 +145,21 @@ def _epoch(document: Document, number: int) -> Epoch:
     )
 
 
-def _time(document: Document, steps: Steps) -> datetime:
+def _time(document: model.Document, steps: model.Steps) -> datetime:
     try:
-        return parse_time(document.at(steps))
+        return model.parse_time(document.at(steps))
     except ValueError as error:
         raise document.error(steps, str(error)) from None
 
 
-def _judgement(document: Document, steps: Steps, epoch: Mapping[str, Any]) -> Judgement:
+def _judgement(document: model.Document, steps: model.Steps, epoch: Mapping[str, Any]) -> Judgement:
     band = document.at(steps)
     check_match(document, [*steps, "match"], band["match"])
     variable = band["match"].get("variable")
-    units = set(VARIABLE_UNITS.values()) if variable is None else {VARIABLE_UNITS[variable]}
+    known = model.VARIABLE_UNITS
+    units = {*known.values()} if variable is None else {known[variable]}
     if band["unit"] not in units:
-        raise document.error([*steps, "unit"], unknown(band["unit"], sorted(units)))
+        raise document.error([*steps, "unit"], model.unknown(band["unit"], sorted(units)))
     fields: dict[str, Any] = {name: band.get(name) for name in ("match", "unit", "runs")}
     fields |= {"epoch": epoch["name"], "source": band.get("source") or epoch["source"]}
     for kind in _LIMITS:
@@ -199,7 +182,7 @@ def _judgement(document: Document, steps: Steps, epoch: Mapping[str, Any]) -> Ju
     return Band(**fields)
 
 
-def check_match(document: Document, steps: Steps, match: Mapping[str, object]) -> None:
+def check_match(document: model.Document, steps: model.Steps, match: Mapping[str, object]) -> None:
     """Check the fields of a `match` and their values.
 
     Raises:
@@ -208,19 +191,21 @@ def check_match(document: Document, steps: Steps, match: Mapping[str, object]) -
     system = document.value["system"]
     for name, wanted in match.items():
         problem = None
-        if name not in MATCH_FIELDS:
-            problem = f"is not a field; {one_of(name, MATCH_FIELDS)}"
-        elif name in NUMERIC_FIELDS and isinstance(canonical(wanted), str):
+        if name not in model.MATCH_FIELDS:
+            problem = f"is not a field; {model.one_of(name, model.MATCH_FIELDS)}"
+        elif name in model.NUMERIC_FIELDS and isinstance(model.canonical(wanted), str):
             problem = f"is {wanted!r}; write a number"
-        elif name == "variable" and wanted not in VARIABLE_UNITS:
-            problem = unknown(wanted, VARIABLE_UNITS)
-        elif name == "system" and canonical(wanted) != canonical(system):
+        elif name == "variable" and wanted not in model.VARIABLE_UNITS:
+            problem = model.unknown(wanted, model.VARIABLE_UNITS)
+        elif name == "system" and model.canonical(wanted) != model.canonical(system):
             problem = f"is {wanted!r}, in the file of {system}; leave it out"
         if problem:
             raise document.error([*steps, name], problem)
 
 
-def _refuse_ambiguity(bands: Sequence[Judgement], document: Document, steps: Steps) -> None:
+def _refuse_ambiguity(
+    bands: Sequence[Judgement], document: model.Document, steps: model.Steps
+) -> None:
     """Refuse two equally specific bands that can both apply to one series."""
     # grouped by the names that they match: few, even with a band for each of hundreds of series
     kinds: defaultdict[tuple[int, str, bool, frozenset[str]], list[int]] = defaultdict(list)
@@ -249,18 +234,18 @@ _SCHEMA_OF_LIMITS: Final = 6
 def bands_path(directory: Path, system: str, epoch: Epoch) -> Path:
     """Return the file of an epoch of `system`."""
     name = "".join(c if c.isalnum() or c in "-_." else "-" for c in epoch.name)
-    return directory / path_part(system) / f"{name}.yaml"
+    return directory / model.path_part(system) / f"{name}.yaml"
 
 
 def epoch_yaml(system: str, epoch: Epoch) -> str:
     """Return an epoch as the text of a bands file."""
     said = {
         "name": epoch.name,
-        "since": utc_text(epoch.since),
+        "since": model.utc_text(epoch.since),
         "source": epoch.source,
         "reason": epoch.reason,
         "continues": epoch.continues,
-        "runs_since": epoch.runs_since and utc_text(epoch.runs_since),
+        "runs_since": epoch.runs_since and model.utc_text(epoch.runs_since),
     }
     given = {name: value for name, value in said.items() if value}
     bands = [_entry(each, epoch) for each in (*epoch.bands, *epoch.limits)]
@@ -282,12 +267,12 @@ def write_epoch(directory: Path, system: str, epoch: Epoch) -> Path:
     text = epoch_yaml(system, epoch)
     parse_bands(text.encode(), path, system)
     if path.exists():
-        raise FileError(f"{path}: already exists; choose another name")
+        raise model.FileError(f"{path}: already exists; choose another name")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        replace_file(path, text.encode())
+        model.replace_file(path, text.encode())
     except OSError as error:
-        raise FileError(f"{path}: {error.strerror or error}") from error
+        raise model.FileError(f"{path}: {error.strerror or error}") from error
     return path
 
 

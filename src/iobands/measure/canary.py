@@ -24,6 +24,7 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any, Final
 
+from iobands import model
 from iobands.measure.lock import STOPPED, lock_path, read_holder
 from iobands.measure.run_directories import (
     LIVE,
@@ -33,17 +34,6 @@ from iobands.measure.run_directories import (
     read_notes,
     sweep,
     why_kept,
-)
-from iobands.model import (
-    CRITICAL,
-    MANUAL,
-    TIME,
-    UNKNOWN,
-    VARIABLE_UNITS,
-    SessionError,
-    __version__,
-    path_part,
-    read_small,
 )
 
 _FILES: Final = ("benchio", "build.out", "environment", "identity", "libraries")
@@ -67,18 +57,20 @@ def take_build(site: Path, place: tuple[str, str, str], program: Path) -> dict[s
     builds, pointer = site / "builds", _pointer(site, *place)
     about = builds.lstat()
     if (about.st_uid, about.st_mode) != (os.geteuid(), stat.S_IFDIR | 0o700):
-        raise SessionError(f"{builds} must be your own directory, of mode 0700: chmod 700 {builds}")
-    key = read_small(pointer).decode("ascii", "replace")
+        raise model.SessionError(
+            f"{builds} must be your own directory, of mode 0700: chmod 700 {builds}"
+        )
+    key = model.read_small(pointer).decode("ascii", "replace")
     if not _KEY.fullmatch(key):
-        raise SessionError(f"{pointer} is damaged; {_AGAIN}")
+        raise model.SessionError(f"{pointer} is damaged; {_AGAIN}")
     kept = builds / key.strip()
     try:
-        found = {name: read_small(kept / name) for name in (*_FILES, _SUMS)}
+        found = {name: model.read_small(kept / name) for name in (*_FILES, _SUMS)}
     except OSError as error:
-        raise SessionError(f"{kept}: {error.strerror}; {_AGAIN}") from error
+        raise model.SessionError(f"{kept}: {error.strerror}; {_AGAIN}") from error
     proven = [f"{hashlib.sha256(found[name]).hexdigest()}  {name}\n" for name in _FILES]
     if "".join(proven).encode() != found[_SUMS]:
-        raise SessionError(f"the benchio in {kept} was damaged or replaced; {_AGAIN}")
+        raise model.SessionError(f"the benchio in {kept} was damaged or replaced; {_AGAIN}")
     with os.fdopen(os.open(program, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o700), "wb") as stream:
         stream.write(found["benchio"])
     lines = found["environment"].decode("utf-8", "surrogateescape").split("\0")
@@ -86,7 +78,7 @@ def take_build(site: Path, place: tuple[str, str, str], program: Path) -> dict[s
 
 
 def _pointer(site: Path, *place: str) -> Path:
-    return site / "builds" / ".".join(map(path_part, place))
+    return site / "builds" / ".".join(map(model.path_part, place))
 
 
 _CHECK: Final = "Canary"
@@ -151,7 +143,7 @@ def within(seconds: float, work: Callable[[], tuple[int, str]]) -> tuple[int, st
         os.kill(child, signal.SIGKILL)
     hung = f"no answer within {seconds:g} s; is the site's directory hung?"
     why = "its process ended without an answer" if answered else hung
-    return UNKNOWN, f"IOBANDS UNKNOWN: canary: {why}"
+    return model.UNKNOWN, f"IOBANDS UNKNOWN: canary: {why}"
 
 
 def become_owner(site: Path) -> None:
@@ -165,7 +157,7 @@ def become_owner(site: Path) -> None:
     """
     about, is_root = site.lstat(), os.geteuid() == 0
     if stat.S_ISLNK(about.st_mode):
-        raise SessionError(f"{site} is a link; name the directory itself")
+        raise model.SessionError(f"{site} is a link; name the directory itself")
     if is_root and about.st_uid:
         owner = pwd.getpwuid(about.st_uid)
         os.initgroups(owner.pw_name, owner.pw_gid)
@@ -175,9 +167,9 @@ def become_owner(site: Path) -> None:
         os.chdir(site)
     elif about.st_uid != os.geteuid():
         whose = f"{site} belongs to user {about.st_uid}"
-        raise SessionError(f"{whose}; run it as that user, or as root")
+        raise model.SessionError(f"{whose}; run it as that user, or as root")
     elif is_root and about.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
-        raise SessionError(f"{site}: others may write there, so root runs nothing there")
+        raise model.SessionError(f"{site}: others may write there, so root runs nothing there")
 
 
 def await_session(perflogs: Path, until: float, say: Callable[[str], None]) -> None:
@@ -189,7 +181,7 @@ def await_session(perflogs: Path, until: float, say: Callable[[str], None]) -> N
             if holder.is_alive is None and age > STOPPED:
                 return
         if time.monotonic() > until:
-            raise SessionError(f"a session is measuring: {holder}")
+            raise model.SessionError(f"a session is measuring: {holder}")
         if not said:
             said = f"waits: a session is measuring: {holder}"
             say(said)
@@ -234,7 +226,7 @@ def look(nest: Nest, name: str, mib: int, seconds: int) -> Look:
             )
         note.submitted(str(child.pid)).write(notes)
         if not _ended(child, seconds + _GRACE):
-            return Look(CRITICAL, f"hung: no answer within {seconds} s")
+            return Look(model.CRITICAL, f"hung: no answer within {seconds} s")
         if (stage / "removed_directories.txt").exists() or not (stage / "making").exists():
             (notes / note.name).unlink(missing_ok=True)
         _sweep_killed(notes, {root: names})
@@ -276,14 +268,14 @@ def _columns(nest: Nest, name: str, mib: int) -> dict[str, object]:
     """Return the perflog columns (contract 2) that all samples of a run share."""
     settings = nest.file_systems[name]
     return {
-        TIME: datetime.now(timezone.utc).isoformat(timespec="microseconds"),
+        model.TIME: datetime.now(timezone.utc).isoformat(timespec="microseconds"),
         "result": "pass",
         "display_name": _CHECK,
         "system": nest.system,
         "partition": nest.partition,
         "environ": nest.environ,
         "job_nodelist": nest.node,
-        "suite_version": __version__,
+        "suite_version": model.__version__,
         "tool": "benchio",
         "pattern": "fpp",
         "interface": "posix",
@@ -297,7 +289,7 @@ def _columns(nest: Nest, name: str, mib: int) -> dict[str, object]:
         "tasks": 1,
         "gib": mib / 1024,
         "attempt": 1,
-        "purpose": MANUAL,
+        "purpose": model.MANUAL,
         "case": "canary",
     }
 
@@ -307,6 +299,6 @@ def rows_of_run(run: Look, purpose: str, verdicts: Mapping[str, str]) -> list[di
     verdict = ",".join(f"{name}={said}" for name, said in verdicts.items())
     return [
         {**run.columns, "purpose": purpose, "band_verdict": verdict, "perf_var": name,
-         "perf_value": f"{rate:.6g}", "perf_unit": VARIABLE_UNITS[name]}
+         "perf_value": f"{rate:.6g}", "perf_unit": model.VARIABLE_UNITS[name]}
         for name, rate in run.rates.items()
     ]  # fmt: skip

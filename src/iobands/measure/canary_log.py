@@ -17,21 +17,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Final
 
-from iobands.model import (
-    PERFLOG_HEADER,
-    REPEAT,
-    SERIES_FIELDS,
-    TIME,
-    VALUE,
-    VARIABLE,
-    SessionError,
-    canonical,
-    naming,
-    number,
-    path_part,
-    perflog_line,
-    read_small,
-)
+from iobands import model
 
 _MOST_BYTES: Final = 1 << 20
 _KEPT_LINES: Final = 1200
@@ -47,7 +33,7 @@ CanaryRow = Mapping[str, str]
 
 def log_of(perflogs: Path, system: str, node: str) -> Path:
     """Return the path of a node's log."""
-    return perflogs / path_part(system) / "canaries" / f"{path_part(node)}.log"
+    return perflogs / model.path_part(system) / "canaries" / f"{model.path_part(node)}.log"
 
 
 @contextmanager
@@ -60,7 +46,7 @@ def held_log(path: Path, until: float) -> Iterator[int]:
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
-    with naming(path):
+    with model.naming(path):
         descriptor = os.open(path, flags, 0o644)
     try:
         while True:
@@ -69,7 +55,7 @@ def held_log(path: Path, until: float) -> Iterator[int]:
                 break
             except BlockingIOError:
                 if time.monotonic() > until:
-                    raise SessionError("another canary is measuring on this node") from None
+                    raise model.SessionError("another canary is measuring on this node") from None
                 time.sleep(0.2)
             except OSError:  # without locks, two canaries may measure at once
                 break
@@ -83,12 +69,12 @@ def add_rows(descriptor: int, rows: Sequence[Mapping[str, object]]) -> None:
     size = os.fstat(descriptor).st_size
     text = os.pread(descriptor, size, 0).decode("utf-8", "replace")
     header, *lines = text.splitlines() or [""]
-    new = [perflog_line(row) for row in rows]
-    if header == PERFLOG_HEADER and size < _MOST_BYTES:
+    new = [model.perflog_line(row) for row in rows]
+    if header == model.PERFLOG_HEADER and size < _MOST_BYTES:
         new[:0] = [] if text.endswith("\n") else [""]
     else:  # too long, or with the columns of another version, which are dropped
-        kept = lines[-_KEPT_LINES:] if header == PERFLOG_HEADER else []
-        new[:0] = [PERFLOG_HEADER, *kept]
+        kept = lines[-_KEPT_LINES:] if header == model.PERFLOG_HEADER else []
+        new[:0] = [model.PERFLOG_HEADER, *kept]
         os.ftruncate(descriptor, 0)
     os.write(descriptor, "".join(f"{line}\n" for line in new).encode())
 
@@ -103,7 +89,7 @@ def rows_of_peers(own: Path, series: int) -> dict[str, list[CanaryRow]]:
                 break
             if path != own:
                 with suppress(OSError, csv.Error):
-                    content = read_small(path, 2 * _MOST_BYTES).replace(b"\0", b"")
+                    content = model.read_small(path, 2 * _MOST_BYTES).replace(b"\0", b"")
                     text = content.decode("utf-8", "replace")
                     rows = csv.DictReader(text.splitlines(), delimiter="|", quoting=csv.QUOTE_NONE)
                     # None stands for the cells that an incomplete line lacks, or has too many
@@ -124,7 +110,7 @@ def samples_of_peers(
         node: [
             each
             for each in reversed(rows)
-            if _series(each) == series and number(each.get(VALUE, ""))
+            if _series(each) == series and model.number(each.get(model.VALUE, ""))
         ]
         for node, rows in peers.items()
     }
@@ -134,10 +120,10 @@ def samples_of_peers(
     has_shifted = sum(any(map(_is_low, rows)) for rows in same.values()) >= _MANY
     found: dict[str, list[float]] = defaultdict(list)
     counting = [
-        (turn, node, float(each[VALUE]))
+        (turn, node, float(each[model.VALUE]))
         for node, rows in same.items()
         for turn, each in enumerate(rows)
-        if each.get("purpose") != REPEAT and (has_shifted or not _is_low(each))
+        if each.get("purpose") != model.REPEAT and (has_shifted or not _is_low(each))
     ]
     for _, node, rate in sorted(counting)[:MOST]:
         found[node].append(rate)
@@ -145,15 +131,15 @@ def samples_of_peers(
 
 
 def _series(row: Mapping[str, object]) -> list[object]:
-    return [canonical(row.get(name)) for name in (*SERIES_FIELDS, VARIABLE)]
+    return [model.canonical(row.get(name)) for name in (*model.SERIES_FIELDS, model.VARIABLE)]
 
 
 def _is_low(row: CanaryRow) -> bool:
-    return f"{row[VARIABLE]}=collapsed" in row.get("band_verdict", "").split(",")
+    return f"{row[model.VARIABLE]}=collapsed" in row.get("band_verdict", "").split(",")
 
 
 def _age(row: CanaryRow) -> float:
     try:
-        return time.time() - datetime.fromisoformat(row[TIME]).timestamp()
+        return time.time() - datetime.fromisoformat(row[model.TIME]).timestamp()
     except ValueError:
         return float("inf")

@@ -14,22 +14,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any, Final, NamedTuple, TypeVar
 
-from iobands.model import (
-    PATH_PART,
-    SCHEDULED,
-    SERIES_FIELDS,
-    CheckRun,
-    Rejected,
-    RunReports,
-    Unusable,
-    canonical,
-    check_name,
-    entries,
-    from_unix,
-    interval_of,
-    not_read,
-    read_small,
-)
+from iobands import model
 
 _Type = TypeVar("_Type")
 #: The reason of a job that was given up because Slurm does not report its state.
@@ -71,7 +56,7 @@ def read_run_reports(
     until: datetime | None = None,
     *,
     as_of: bool = False,
-) -> RunReports:
+) -> model.RunReports:
     """Read `<system>/reports/*.json` below `directory`, back to `within` before the newest session.
 
     If a series is overdue after `within`, older reports say nothing new. A session is never newer
@@ -79,25 +64,27 @@ def read_run_reports(
     that ended after `until` are left out. Of several runs of a check in one report, as after
     retries, the last one counts. Damaged reports are rejected; with `as_of`, only up to `until`.
     """
-    runs: list[CheckRun] = []
+    runs: list[model.CheckRun] = []
     newest: datetime | None = None
-    rejected: list[Rejected] = []
+    rejected: list[model.Rejected] = []
     for changed, path in reversed(by_age(report_files(directory, system, rejected))):
         if newest and newest.timestamp() - changed > within.total_seconds():
             break
         try:
             end, of_report = read_report(path)
-        except Unusable as reason:
+        except model.Unusable as reason:
             why = reason.__cause__
-            unread = not_read(path, why) if isinstance(why, OSError) else None
+            unread = model.not_read(path, why) if isinstance(why, OSError) else None
             if unread or not (as_of and until) or changed <= until.timestamp():
-                rejected.append(unread or Rejected(path, 0, str(reason)))
+                rejected.append(unread or model.Rejected(path, 0, str(reason)))
         else:
             if end and (until is None or end <= until):
                 newest = max(newest or end, end)
                 runs += of_report
     runs.sort(key=lambda run: (run.when, run.report))
-    return RunReports(tuple(runs), newest, tuple(sorted(rejected, key=lambda each: each.path)))
+    return model.RunReports(
+        tuple(runs), newest, tuple(sorted(rejected, key=lambda each: each.path))
+    )
 
 
 def by_age(paths: Iterable[Path]) -> list[tuple[float, Path]]:
@@ -112,11 +99,11 @@ def by_age(paths: Iterable[Path]) -> list[tuple[float, Path]]:
     return sorted((changed(path), path) for path in paths)
 
 
-def read_report(path: Path) -> tuple[datetime | None, list[CheckRun]]:
+def read_report(path: Path) -> tuple[datetime | None, list[model.CheckRun]]:
     """Return the end of the session and its runs, None and [] for a dry run, or raise Unusable."""
     session, cases = load_report(path)
-    if (end := from_unix(_number(session, "time_end_unix"))) is None:
-        raise Unusable("not a run report: no time_end_unix")
+    if (end := model.from_unix(_number(session, "time_end_unix"))) is None:
+        raise model.Unusable("not a run report: no time_end_unix")
     if "--dry-run" in str(session.get("cmdline")).split():
         return None, []
     by_key = {_key(case): case for case in cases}
@@ -124,25 +111,25 @@ def read_report(path: Path) -> tuple[datetime | None, list[CheckRun]]:
     return end, list({run.identity: run for run in runs}.values())
 
 
-def _run(case: Part, end: datetime, path: Path, cases: Mapping[_Key, Part]) -> CheckRun:
+def _run(case: Part, end: datetime, path: Path, cases: Mapping[_Key, Part]) -> model.CheckRun:
     def text(name: str) -> str:
         value = case.get(name)
         return value if isinstance(value, str) else ""
 
     def place(name: str) -> str:
-        return text(name) if re.fullmatch(PATH_PART, text(name)) else "unnamed"
+        return text(name) if re.fullmatch(model.PATH_PART, text(name)) else "unnamed"
 
     fields = {
-        name: canonical(value)
-        for name in SERIES_FIELDS
+        name: model.canonical(value)
+        for name in model.SERIES_FIELDS
         if isinstance(value := case.get(name, "<undefined>"), str | int | float | None)
         if value != "<undefined>"
     }
     lacks, why = _lacks(case, cases) or (None, None)
     seconds = (_number(case, "nodes") or 0) * (_number(case, "time_limit") or 0)
     values = case.get("perfvalues")
-    return CheckRun(
-        name=check_name(text("display_name")).strip() or text("name").strip() or "unnamed",
+    return model.CheckRun(
+        name=model.check_name(text("display_name")).strip() or text("name").strip() or "unnamed",
         system=place("system"),
         partition=place("partition"),
         environ=text("environ"),
@@ -155,17 +142,17 @@ def _run(case: Part, end: datetime, path: Path, cases: Mapping[_Key, Part]) -> C
         recorded=frozenset(
             key.rsplit(":", 1)[-1]
             for key, figures in (values.items() if isinstance(values, dict) else ())
-            if isinstance(figures, list) and isinstance(canonical([*figures, None][0]), float)
+            if isinstance(figures, list) and isinstance(model.canonical([*figures, None][0]), float)
         ),
-        when=from_unix(_number(case, "job_completion_time_unix")) or end,
+        when=model.from_unix(_number(case, "job_completion_time_unix")) or end,
         report=path,
         examines=_examined(case),
         lacks=lacks,
         size_gib=_number(case, "size_gib"),
-        interval=interval_of(_number(case, "interval_days")),
+        interval=model.interval_of(_number(case, "interval_days")),
         session=text("session") or f"{path.parent.parent.name}/{path.name}",
         node_hours=seconds / 3600,
-        purpose=text("purpose") or SCHEDULED,
+        purpose=text("purpose") or model.SCHEDULED,
         scheduler=text("scheduler"),
     )
 
@@ -176,7 +163,7 @@ def _reason(said: str, case: Part) -> str:
         return "not run, as a check that it depends on failed"
     if case.get("result") == "skip":
         # ReFrame does not report why it skipped a check; the checks keep it in a variable
-        said = str(canonical(case.get("skip_reason")) or "")
+        said = str(model.canonical(case.get("skip_reason")) or "")
     if words := _words_of_command(said):
         return words
     lines = [line for line in said.splitlines() if not line.startswith("|")]
@@ -249,15 +236,15 @@ def _key(case: Part) -> _Key:
 
 
 def report_files(
-    perflogs: Path, system: str | None = None, rejected: list[Rejected] | None = None
+    perflogs: Path, system: str | None = None, rejected: list[model.Rejected] | None = None
 ) -> list[Path]:
     """Return the reports of a system or all; `rejected` gets directories that cannot be listed."""
     failed = [] if rejected is None else rejected
     return [
         path
-        for place in entries(perflogs, failed)
+        for place in model.entries(perflogs, failed)
         if system in {None, place.name}
-        for path in entries(place / "reports", failed)
+        for path in model.entries(place / "reports", failed)
         if path.suffix == ".json"
     ]
 
@@ -265,7 +252,7 @@ def report_files(
 def reduced_report(path: Path) -> bytes:
     """Return a report with only the fields that are read here, a thirtieth; or raise Unusable."""
     session, found = load_report(path)
-    wanted = _READ | {*SERIES_FIELDS}
+    wanted = _READ | {*model.SERIES_FIELDS}
     cases = [{k: v for k, v in each.items() if k in wanted} for each in found]
     said = {k: v for k, v in session.items() if k in {"time_end_unix", "cmdline"}}
     return json.dumps({"session_info": said, "runs": [{"testcases": cases}]}).encode()
@@ -281,25 +268,25 @@ def load_report(path: Path) -> Report:
         if path.is_fifo() or path.is_char_device():
             raise OSError("not a regular file")
         # a store keeps an empty file as a line break
-        report = json.loads(read_small(path, _LARGEST).strip())
+        report = json.loads(model.read_small(path, _LARGEST).strip())
     except OSError as error:
-        raise Unusable(not_read(path, error).reason) from error
+        raise model.Unusable(model.not_read(path, error).reason) from error
     except (ValueError, RecursionError) as error:  # not JSON, or not UTF-8
-        raise Unusable(f"not JSON: {error}".splitlines()[0]) from error
+        raise model.Unusable(f"not JSON: {error}".splitlines()[0]) from error
     if not isinstance(report, dict):
-        raise Unusable("not a run report: not an object")
+        raise model.Unusable("not a run report: not an object")
     session = _of_type(dict, report, "session_info")
     runs = _of_type(list, report, "runs")
     cases = [each for run in runs for each in _of_type(list, run, "testcases", "a run without")]
     if not all(isinstance(each, dict) for each in cases):
-        raise Unusable("not a run report: a test case that is not an object")
+        raise model.Unusable("not a run report: a test case that is not an object")
     return Report(session, cases)
 
 
 def _of_type(type_: type[_Type], part: object, name: str, lacks: str = "no") -> _Type:
     value = part.get(name) if isinstance(part, dict) else None
     if not isinstance(value, type_):
-        raise Unusable(f"not a run report: {lacks} {name}")
+        raise model.Unusable(f"not a run report: {lacks} {name}")
     return value
 
 
@@ -323,7 +310,7 @@ def totals_of(report: Report) -> tuple[dict[str, int], dict[str, float]]:
     names = {"ran": "cases", "failed": "failures", "aborted": "aborted", "skipped": "skipped"}
     counts = {name: _number(report.session, f"num_{key}") for name, key in names.items()}
     if counts["ran"] is None:
-        raise Unusable("not a run report: no num_cases")
+        raise model.Unusable("not a run report: no num_cases")
     measured = [case for case in report.cases if _number(case, "seconds_io")]
     spent = {"total": _number(report.session, "time_elapsed") or 0.0}
     for name, cases, key in (

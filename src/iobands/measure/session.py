@@ -19,45 +19,15 @@ from datetime import datetime, timedelta, timezone
 from operator import attrgetter
 from pathlib import Path
 
-from iobands.measure import lock, plan
+from iobands import model
+from iobands.measure import lock, plan, reframe
 from iobands.measure.perflogs import open_to_all, recent_reports, reconcile, require_room
 from iobands.measure.processes import Process, cancel_jobs, end_session
-from iobands.measure.reframe import (
-    LOG,
-    WRONG_ARGUMENT,
-    Ended,
-    NothingSelectedError,
-    Selection,
-    Workplace,
-    at_signals,
-    describe,
-    exactly,
-    pause,
-    run_checks,
-    selection_of,
-)
 from iobands.measure.run_directories import clean_up, prune
 from iobands.measure.run_reports import load_report, read_report, totals_of
-from iobands.model import (
-    COMPLETED,
-    FAILED,
-    INTERRUPTED,
-    LIMIT,
-    NODE,
-    REPEAT,
-    SCHEDULED,
-    TARGET,
-    Ask,
-    FileError,
-    LastSession,
-    SessionError,
-    Unusable,
-    grouped_by,
-    one_of,
-)
 
 #: Judges what was measured so far, and returns what to measure again.
-Judge = Callable[[], Sequence[Ask]]
+Judge = Callable[[], Sequence[model.Ask]]
 
 
 @dataclass(frozen=True)
@@ -67,16 +37,16 @@ class SessionOutcome:
     `seconds` are the times that `totals_of` returns. `measured` are the asks that gave a rate.
     """
 
-    how: str = COMPLETED
+    how: str = model.COMPLETED
     counts: Mapping[str, int] = field(default_factory=dict)
     problems: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     seconds: Mapping[str, float] = field(default_factory=dict)
-    measured: tuple[Ask, ...] = ()
+    measured: tuple[model.Ask, ...] = ()
 
 
 def measure(
-    at: Workplace, selection: Selection, limit: float, judge: Judge = tuple
+    at: reframe.Workplace, selection: reframe.Selection, limit: float, judge: Judge = tuple
 ) -> SessionOutcome:
     """Run the selected checks one after the other, and judge.
 
@@ -92,12 +62,12 @@ def measure(
     with open_session(perflogs, f"iobands run --tag {selection.tag}") as (holder, notes):
         with lock.refusing(perflogs):
             begun, outcome = _recorded(at, selection, holder, limit)
-        if outcome.how == INTERRUPTED:
-            raise SessionError("; ".join(outcome.problems))
+        if outcome.how == model.INTERRUPTED:
+            raise model.SessionError("; ".join(outcome.problems))
         clean_up(at.root, selection.system, at.read_site_file, notes)
         outcome = replace(outcome, notes=(*notes, *outcome.notes))
         asks = judge()
-        if asks and outcome.how == COMPLETED and selection.purpose == SCHEDULED:
+        if asks and outcome.how == model.COMPLETED and selection.purpose == model.SCHEDULED:
             again = _ask_again(at, asks, holder.session, end - time.monotonic())
             number = {"again": len(again.measured)} if again.measured else {}
             outcome = replace(
@@ -112,8 +82,8 @@ def measure(
 
 
 def _recorded(
-    at: Workplace, selection: Selection, holder: lock.Holder, limit: float
-) -> tuple[LastSession, SessionOutcome]:
+    at: reframe.Workplace, selection: reframe.Selection, holder: lock.Holder, limit: float
+) -> tuple[model.LastSession, SessionOutcome]:
     """Run the checks of a session, and record how it ended."""
     perflogs = at.perflogs
     clock = lock.clock_problem(perflogs)
@@ -125,11 +95,11 @@ def _recorded(
         if clock:
             outcome = replace(outcome, problems=(clock, *outcome.problems))
         return begun, _end(perflogs, begun, outcome)
-    except NothingSelectedError:
+    except reframe.NothingSelectedError:
         lock.write_record(perflogs, former)  # as no session took place
         raise
     except BaseException as error:  # also Ctrl-C before ReFrame runs and after it
-        how = FAILED if isinstance(error, Exception) else INTERRUPTED
+        how = model.FAILED if isinstance(error, Exception) else model.INTERRUPTED
         _end(perflogs, begun, SessionOutcome(how, problems=(str(error) or "by Ctrl-C",)))
         raise
     finally:
@@ -137,7 +107,7 @@ def _recorded(
             prune(at.root)
 
 
-def _end(perflogs: Path, begun: LastSession, outcome: SessionOutcome) -> SessionOutcome:
+def _end(perflogs: Path, begun: model.LastSession, outcome: SessionOutcome) -> SessionOutcome:
     """Record how a session ended; if that fails, return the outcome with one more problem."""
     record = replace(
         begun,
@@ -155,7 +125,7 @@ def _end(perflogs: Path, begun: LastSession, outcome: SessionOutcome) -> Session
     return outcome
 
 
-def measure_again(at: Workplace, judge: Judge, limit: float) -> SessionOutcome | None:
+def measure_again(at: reframe.Workplace, judge: Judge, limit: float) -> SessionOutcome | None:
     """Measure what `judge` returns, and judge anew; None if another session is measuring.
 
     It leaves no record, so the next session stays due. It ends early if another session begins.
@@ -179,7 +149,7 @@ def measure_again(at: Workplace, judge: Judge, limit: float) -> SessionOutcome |
     return None
 
 
-def _for_this_machine(at: Workplace, asks: Sequence[Ask]) -> list[Ask]:
+def _for_this_machine(at: reframe.Workplace, asks: Sequence[model.Ask]) -> list[model.Ask]:
     """Return the asks for this machine's systems, or all if no site file names this host.
 
     The directory may be shared with another cluster, whose jobs must not run here.
@@ -196,11 +166,11 @@ def _for_this_machine(at: Workplace, asks: Sequence[Ask]) -> list[Ask]:
 
 def _require_clock(perflogs: Path) -> None:
     if clock := lock.clock_problem(perflogs):
-        raise SessionError(clock)
+        raise model.SessionError(clock)
 
 
 def measure_apart(
-    at: Workplace, selections: Sequence[Selection], limit: float
+    at: reframe.Workplace, selections: Sequence[reframe.Selection], limit: float
 ) -> list[SessionOutcome]:
     """Run some checks in a session that leaves no record, and return how each selection ended.
 
@@ -215,24 +185,26 @@ def measure_apart(
         _require_clock(perflogs)
         for selection in selections:
             outcomes.append(_session(at, selection, holder.session, end - time.monotonic()))
-            if outcomes[-1].how != COMPLETED:
+            if outcomes[-1].how != model.COMPLETED:
                 break
-        if outcomes[-1].how == INTERRUPTED:
-            raise SessionError("; ".join(outcomes[-1].problems))
+        if outcomes[-1].how == model.INTERRUPTED:
+            raise model.SessionError("; ".join(outcomes[-1].problems))
         clean_up(at.root, selections[0].system, at.read_site_file, notes)
     outcomes[0] = replace(outcomes[0], notes=(*notes, *outcomes[0].notes))
     return outcomes
 
 
-def _session(at: Workplace, selection: Selection, session: str, limit: float) -> SessionOutcome:
+def _session(
+    at: reframe.Workplace, selection: reframe.Selection, session: str, limit: float
+) -> SessionOutcome:
     perflogs = at.perflogs
     at.step("selecting checks")
-    (perflogs / LOG).write_bytes(b"")
+    (perflogs / reframe.LOG).write_bytes(b"")
     cut, kept = plan.over_budget(at, selection)
     gone = dict.fromkeys(cost.name for cost in cut if cost.name not in kept)
-    without = [word for name in gone for word in ("-x", exactly(name))]
+    without = [word for name in gone for word in ("-x", reframe.exactly(name))]
     partly = [(cost.partition, cost.name) for cost in cut if cost.name in kept]
-    ended = run_checks(at, selection, without, session, limit, partly)
+    ended = reframe.run_checks(at, selection, without, session, limit, partly)
     problems = [f"not loaded: {each}" for each in ended.not_loaded]
     counts: dict[str, int] = {}
     seconds: dict[str, float] = {}
@@ -242,8 +214,8 @@ def _session(at: Workplace, selection: Selection, session: str, limit: float) ->
         try:
             found, seconds = totals_of(load_report(first))
             counts |= found
-        except Unusable as error:
-            why = f"{error}; ReFrame's output is in {perflogs / LOG}"
+        except model.Unusable as error:
+            why = f"{error}; ReFrame's output is in {perflogs / reframe.LOG}"
             try:
                 require_room(first.parent)
             except OSError as full:
@@ -261,8 +233,8 @@ def _session(at: Workplace, selection: Selection, session: str, limit: float) ->
     written, lost = reconcile(reports, perflogs)
     notes += written
     problems += lost
-    if ended.how != COMPLETED:
-        what = f"its limit of {limit:g} s" if ended.how == LIMIT else "a signal"
+    if ended.how != model.COMPLETED:
+        what = f"its limit of {limit:g} s" if ended.how == model.LIMIT else "a signal"
         ran = f"{counts.get('ran', 0)} of {ended.cases or 'the'} test cases were begun"
         problems[:0] = [f"the session was ended by {what}: {ran}", *ended.given_up]
     elif not (ended.reports and ended.was_complete) or ended.selected_none:
@@ -274,39 +246,41 @@ def _session(at: Workplace, selection: Selection, session: str, limit: float) ->
 
 
 def _why_nothing(
-    root: Path, selection: Selection, ended: Ended, left_out: Sequence[str]
-) -> SessionError:
+    root: Path, selection: reframe.Selection, ended: reframe.Ended, left_out: Sequence[str]
+) -> model.SessionError:
     """Return why ReFrame measured nothing, or did not run to its end."""
     if ended.selected_none and not left_out:
-        return NothingSelectedError(why_none(root, selection))
-    log = root / "perflogs" / LOG
+        return reframe.NothingSelectedError(why_none(root, selection))
+    log = root / "perflogs" / reframe.LOG
     if ended.cases is None:
         unloaded = [f"not loaded: {each}" for each in ended.not_loaded]
         if len(unloaded) > 1:
             unloaded[1:] = [f"{len(unloaded) - 1} more, in {log}"]
         why = ended.said if ended.status else "; ".join([*left_out, *unloaded])
         # without them all arguments are iobands' own, and the next session would fail as well
-        is_own = selection.extra or (selection.system and ended.status == WRONG_ARGUMENT)
-        return (NothingSelectedError if is_own else SessionError)(why)
+        is_own = selection.extra or (selection.system and ended.status == reframe.WRONG_ARGUMENT)
+        return (reframe.NothingSelectedError if is_own else model.SessionError)(why)
     left = f"ReFrame ended with status {ended.status} and left {len(ended.reports)} run reports"
-    return SessionError(f"{left}; its output is in {log}: {ended.said}")
+    return model.SessionError(f"{left}; its output is in {log}: {ended.said}")
 
 
-def why_none(root: Path, selection: Selection) -> str:
+def why_none(root: Path, selection: reframe.Selection) -> str:
     """Return why no check was selected, with the known tags."""
     lists = "`iobands reframe -- -L` lists all"
     if selection.tag is None:
         return f"no check was selected: it may be gone or renamed; {lists}"
     everywhere = [each for each in selection.arguments()[2:] if each.startswith("--system=")]
-    tags = {tag for check in describe(root, everywhere) for tag in check["tags"]}
+    tags = {tag for check in reframe.describe(root, everywhere) for tag in check["tags"]}
     if selection.tag in tags:
         words = shlex.join(selection.extra)
         return f"no check with the tag {selection.tag} is selected by {words}; {lists}"
     have = f"no check that runs on this system has the tag {selection.tag}"
-    return f"{have}; {one_of(selection.tag, sorted(tags))}"
+    return f"{have}; {model.one_of(selection.tag, sorted(tags))}"
 
 
-def _ask_again(at: Workplace, asks: Sequence[Ask], session: str, limit: float) -> SessionOutcome:
+def _ask_again(
+    at: reframe.Workplace, asks: Sequence[model.Ask], session: str, limit: float
+) -> SessionOutcome:
     """Measure `asks` again, as far as the limits of their site files allow.
 
     A repeat waits until some minutes have passed since its low run. Each ask is recorded in the
@@ -316,7 +290,7 @@ def _ask_again(at: Workplace, asks: Sequence[Ask], session: str, limit: float) -
     now = datetime.now(timezone.utc)
     try:
         limits = {ask: plan.limits_of(at.read_site_file, ask.place) for ask in asks}
-    except FileError as error:
+    except model.FileError as error:
         return SessionOutcome(problems=(str(error),))
     chosen = plan.allowed(asks, plan.read_plan(perflogs).asked, limits, now)
     wanted = (ask for ask in asks if limits[ask].allow and limits[ask].repeat)
@@ -324,37 +298,37 @@ def _ask_again(at: Workplace, asks: Sequence[Ask], session: str, limit: float) -
     why = "not repeated, as `suspects` in the site file allows no more today"
     notes = [f"{why}: {left}"] if left else []
     begin = max((ask.measured + timedelta(hours=limits[ask].repeat) for ask in chosen), default=now)
-    how = COMPLETED
+    how = model.COMPLETED
     problems: list[str] = []
     failed: defaultdict[str, list[str]] = defaultdict(list)
-    measured: list[Ask] = []
+    measured: list[model.Ask] = []
     reports: list[Path] = []
     try:  # a full disk must not lose the digest of earlier runs
-        if chosen and chosen[0].purpose == REPEAT and begin > now:
+        if chosen and chosen[0].purpose == model.REPEAT and begin > now:
             at.step(f"waiting until {begin.astimezone():%H:%M} for the repeats")
             longest = max(limits[ask].repeat for ask in chosen) * 3600
-            how = pause(at, min((begin - now).total_seconds(), longest), limit)
+            how = reframe.pause(at, min((begin - now).total_seconds(), longest), limit)
         for selection, own in _selections(chosen):
-            if how != COMPLETED:
+            if how != model.COMPLETED:
                 break
             plan.note_asked(perflogs, {ask: limits[ask] for ask in own}, datetime.now(timezone.utc))
-            ended = run_checks(at, selection, [], session, end - time.monotonic())
+            ended = reframe.run_checks(at, selection, [], session, end - time.monotonic())
             how = ended.how
             notes += end_rest(perflogs, session, waited=ended.was_complete)
             reports += ended.reports
             problems += [f"not loaded: {each}" for each in ended.not_loaded]
-            if how == COMPLETED and not ended.reports and ended.cases is not None:
+            if how == model.COMPLETED and not ended.reports and ended.cases is not None:
                 problems.append(ended.said)
             for ask in own:
                 if not (why := _why_not(ask, ended.reports)):
                     measured.append(ask)
-                elif how == COMPLETED:
+                elif how == model.COMPLETED:
                     failed[why].append(ask.check)
     except OSError as error:
         problems.append(f"not measured again: {error.filename}: {error.strerror}")
     notes += [f"not measured again: {', '.join(each)}: {why}" for why, each in failed.items()]
-    if how != COMPLETED:
-        what = "reached the time limit" if how == LIMIT else "were interrupted"
+    if how != model.COMPLETED:
+        what = "reached the time limit" if how == model.LIMIT else "were interrupted"
         notes.append(f"the repeats {what}; {len(measured)} of {len(chosen)} are done")
     written, lost = reconcile(reports, perflogs)
     return SessionOutcome(
@@ -362,20 +336,20 @@ def _ask_again(at: Workplace, asks: Sequence[Ask], session: str, limit: float) -
     )
 
 
-def _selections(asks: Sequence[Ask]) -> Iterator[tuple[Selection, list[Ask]]]:
+def _selections(asks: Sequence[model.Ask]) -> Iterator[tuple[reframe.Selection, list[model.Ask]]]:
     """Yield a selection and its asks for each partition, environment, purpose, target and node."""
     how = attrgetter("place", "environ", "purpose", "target", "node")
-    for (place, environ, purpose, target, node), own in grouped_by(asks, how).items():
+    for (place, environ, purpose, target, node), own in model.grouped_by(asks, how).items():
         words: list[str] = []
-        for kind, peer in ((TARGET, target), (NODE, node)):
+        for kind, peer in ((model.TARGET, target), (model.NODE, node)):
             words += ["-S", f"{own[0].check.split()[0]}.{kind}={peer}"] if peer else []
-        yield selection_of([ask.check for ask in own], place, environ, purpose, words), own
+        yield reframe.selection_of([ask.check for ask in own], place, environ, purpose, words), own
 
 
-def _why_not(ask: Ask, reports: Iterable[Path]) -> str:
+def _why_not(ask: model.Ask, reports: Iterable[Path]) -> str:
     """Return why an ask gave no rate, by the run reports; empty if it gave one."""
     for path in reports:
-        with suppress(Unusable):
+        with suppress(model.Unusable):
             for run in read_report(path)[1]:
                 if run.identity == ask.of_check:
                     return "" if run.recorded else run.reason or run.result
@@ -395,7 +369,7 @@ def open_session(perflogs: Path, command: str) -> Iterator[tuple[lock.Holder, li
     former = lock.acquire(perflogs, holder)
     stop_beating = lock.start_beating(perflogs, holder)
     try:
-        with at_signals(_interrupt, signal.SIGTERM, signal.SIGHUP):
+        with reframe.at_signals(_interrupt, signal.SIGTERM, signal.SIGHUP):
             notes = open_to_all(perflogs)
             if former:
                 lock.record_killed(perflogs, former.session)
@@ -418,7 +392,7 @@ def end_rest(perflogs: Path, session: str, *, waited: bool = False) -> list[str]
     if left:
         pids = ", ".join(str(process.pid) for process in left)
         notes.append(f"could not be killed; probably blocked on a hung file system: pid {pids}")
-    with suppress(SessionError):  # without the lock, the noted jobs are another session's
+    with suppress(model.SessionError):  # without the lock, the noted jobs are another session's
         holder = lock.read_holder(perflogs)
         waited |= holder is not None and Process.this() not in holder.processes
     return notes if waited else [*notes, *cancel_jobs(perflogs)]
