@@ -71,10 +71,8 @@ class Judgement(ABC):
     def verdict(self, value: float) -> str:
         """Return `above`, `within`, `below` or `collapsed` for `value`, which is in `unit`.
 
-        Quartiles and limits themselves are `within`, and the floor itself is `below`.
-
-        Raises:
-            ValueError: `value` is not a number.
+        Quartiles and limits themselves are `within`, and the floor itself is `below`. Raises
+        ValueError for NaN.
         """
         if math.isnan(value):
             raise ValueError("NaN has no verdict: a run without a value is not a sample")
@@ -282,8 +280,7 @@ class Window:
     def begins(self, until: datetime) -> Iterator[datetime]:
         """Yield the times at which its occurrences begin, in order, up to `until`.
 
-        Raises:
-            ValueError: `repeat` is not a rule.
+        Raises ValueError if `repeat` is not a rule.
         """
         if not self.repeat:
             yield self.begin

@@ -74,11 +74,7 @@ class Contract:
 
 
 def parse_contract(content: bytes, path: Path) -> Contract:
-    """Return the contract in `content`, the text of the file at `path`.
-
-    Raises:
-        FileError: it is not a contract; the message names the line and what is allowed.
-    """
+    """Return the contract in `content`, the text of the file at `path`, or raise FileError."""
     document = model.parse_yaml(content, path)
     document.check(model.load_schema(_SCHEMA_FILE))
     said = document.value

@@ -27,11 +27,8 @@ _FIGURES: Final = ("floor", "lower_quartile", "median", "upper_quartile", "maxim
 def load_bands(directory: Path, system: str) -> Bands:
     """Read the bands of a system; without a file, it has no epochs.
 
-    They are in `<system>.yaml`, which people write, and in the files of `<system>/`, which
-    `iobands calibrate` and `iobands epoch` add.
-
-    Raises:
-        FileError: a file or the directory cannot be read, or a file breaks contract 3.
+    They are in `<system>.yaml`, which people write, and in the files of `<system>/`, which `iobands
+    calibrate` and `iobands epoch` add. Raises FileError if one cannot be read or breaks contract 3.
     """
     own = directory / f"{model.path_part(system)}.yaml"
     # A file that begins with .# is the lock of an editor.
@@ -63,10 +60,8 @@ def load_bands(directory: Path, system: str) -> Bands:
 def parse_bands(content: bytes, path: Path, system: str | None = None) -> Bands:
     """Return the bands in `content`, which belongs in the file at `path`.
 
-    They belong to `system`, or to the system in the file's name.
-
-    Raises:
-        FileError: the content breaks contract 3, or is about another system.
+    They belong to `system`, or to the system in the file's name. Raises FileError if the content
+    breaks contract 3, or is about another system.
     """
     schema = model.load_schema(_SCHEMA_FILE)
     newest = max(schema["properties"]["schema"]["enum"])
@@ -183,11 +178,7 @@ def _judgement(document: model.Document, steps: model.Steps, epoch: Mapping[str,
 
 
 def check_match(document: model.Document, steps: model.Steps, match: Mapping[str, object]) -> None:
-    """Check the fields of a `match` and their values.
-
-    Raises:
-        FileError: a field is unknown, or has an impossible value.
-    """
+    """Check the fields of a `match` and their values, or raise FileError."""
     system = document.value["system"]
     for name, wanted in match.items():
         problem = None
@@ -260,8 +251,7 @@ def epoch_yaml(system: str, epoch: Epoch) -> str:
 def write_epoch(directory: Path, system: str, epoch: Epoch) -> Path:
     """Write an epoch into a new file and return its path.
 
-    Raises:
-        FileError: the file exists or cannot be written, or the epoch breaks contract 3.
+    Raises FileError if the file exists or cannot be written, or the epoch breaks contract 3.
     """
     path = bands_path(directory, system, epoch)
     text = epoch_yaml(system, epoch)

@@ -309,11 +309,7 @@ def _channels(path: Path) -> Iterator[Line]:
 
 
 def _reached(options: Mapping[str, Any]) -> str:
-    """Return the program or server of a channel, after checking that it and the secrets exist.
-
-    Raises:
-        SendError: a secret or a program is missing, or nothing answers.
-    """
+    """Return the program or server of a channel if it and the secrets exist, or raise SendError."""
     for value in options.values():
         if isinstance(value, dict) and value.keys() & {"env", "file"}:
             secret(value)

@@ -69,8 +69,7 @@ def _judged(
 ) -> JudgedSite:
     """Judge what is known; for a store, the judge's memory is in the user's cache.
 
-    Raises:
-        FileNotFoundError: `options.as_of` is before the first sample.
+    Raises FileNotFoundError if `options.as_of` is before the first sample.
     """
     work = partial(judge, known, false_alarms=options.false_alarms, with_power=with_power)
     if options.as_of:

@@ -37,10 +37,8 @@ def read_object(path: Path, schemas: Sequence[int] | None = None) -> dict[str, A
 def decoded(kind: type[_Kind], said: object) -> _Kind:
     """Return the dataclass `kind` from parsed JSON; keys that it does not declare are ignored.
 
-    Unprintable characters in strings become blanks.
-
-    Raises:
-        Unusable: a field is missing, or is not of its type.
+    Unprintable characters in strings become blanks. Raises Unusable if a field is missing or is not
+    of its type.
     """
     try:
         found: _Kind = _value(kind, said)

@@ -75,10 +75,8 @@ def begin_in_reframe(perflogs: Path, system: str) -> str:
     """Make ReFrame's process part of a session on `system`, and return its identifier.
 
     It joins the session of the `iobands run` that started it, or else begins one, which ends with
-    the process. On return, the perflogs are known to be writable.
-
-    Raises:
-        SessionError: another session runs, or a sample could not be recorded.
+    the process. On return, the perflogs are known to be writable. Raises SessionError if another
+    session runs, or a sample could not be recorded.
     """
     mask_others()
     drop_secrets(perflogs.parent / "config" / "notify.yaml")

@@ -220,10 +220,8 @@ class Ended:
 def reframe_command(root: Path) -> list[str]:
     """Return the command of ReFrame with the configuration and the checks for the site at `root`.
 
-    The program is the one on PATH, else the one beside this Python.
-
-    Raises:
-        SessionError: it is not installed, or this installation has no checks.
+    The program is the one on PATH, else the one beside this Python. Raises SessionError if it is
+    not installed, or this installation has no checks.
     """
     beside = Path(sys.executable).with_name("reframe")
     found = shutil.which("reframe") or (str(beside) if beside.is_file() else None)

@@ -59,11 +59,7 @@ class Headers(requests.auth.AuthBase):
 
 
 def refuse_clear(url: str, options: Mapping[str, Any]) -> None:
-    """Refuse to send the secrets of a channel or monitor unencrypted.
-
-    Raises:
-        SendError: the address has no TLS, and the settings do not say `security: none`.
-    """
+    """Raise SendError if secrets would go unencrypted, and the settings lack `security: none`."""
     parts = urlsplit(url)
     is_here = parts.hostname == "localhost" or str(parts.hostname).startswith("127.")
     if parts.scheme == "http" and not is_here and options.get("security") != "none":
@@ -74,10 +70,9 @@ def refuse_clear(url: str, options: Mapping[str, Any]) -> None:
 
 
 def call(method: str, url: str, **options: Any) -> str:  # noqa: ANN401
-    """Call a server, and return its answer if it accepted the request.
+    """Call a server, and return its answer if it accepted the request, or raise SendError.
 
-    Raises:
-        SendError: it did not; the text names only the host, as an address may be a secret.
+    The error names only the host, as an address may be a secret.
     """
     # A redirection would hand the token to another server.
     options |= {"allow_redirects": False, "stream": True}
@@ -108,9 +103,7 @@ def _why(error: BaseException) -> str:
 def ask(method: str, url: str, kind: type[_Json], **options: Any) -> _Json:  # noqa: ANN401
     """Call a server, and return its JSON answer, which must be of a kind: a list or a dict.
 
-    Raises:
-        SendError: it did not accept the request, or answered something else, such as the page of a
-            proxy.
+    Raises SendError for anything else, such as the page of a proxy.
     """
     said = call(method, url, **options)
     try:
@@ -125,11 +118,7 @@ def _host(url: str) -> str:
 
 
 def post_message(message: Message, options: Mapping[str, Any]) -> None:
-    """Send a message to a webhook.
-
-    Raises:
-        SendError: the server did not accept it.
-    """
+    """Send a message to a webhook, or raise SendError."""
     url = secret(options["url"])
     refuse_clear(url, options)
     headers = {"Idempotency-Key": message.id}
@@ -164,11 +153,7 @@ def _body(message: Message, form: str) -> dict[str, Any]:
 
 
 def send_mail(message: Message, options: Mapping[str, Any]) -> None:
-    """Send a message by mail.
-
-    Raises:
-        SendError: the server did not accept it.
-    """
+    """Send a message by mail, or raise SendError."""
     mail = as_mail(message, options)
     try:
         if "sendmail" in options:
@@ -204,11 +189,7 @@ def as_mail(message: Message, options: Mapping[str, Any]) -> EmailMessage:
 
 
 def hand_to(command: Sequence[str], content: bytes) -> None:
-    """Run a command with `content` on its standard input.
-
-    Raises:
-        SendError: it could not be run, or failed.
-    """
+    """Run a command with `content` on its standard input, or raise SendError."""
     program = command[0]
     try:
         with TemporaryFile() as errors:  # a pipe would wait for processes that it leaves running
@@ -278,10 +259,7 @@ def send_issue(message: Message, options: Mapping[str, Any], kind: str) -> None:
     """Open the issue of a message's topic, comment on it or close it, each once.
 
     An issue and a comment contain the ids of topic and event, so that an existing one is found
-    before it is made again.
-
-    Raises:
-        SendError: the tracker did not accept it.
+    before it is made again. Raises SendError if the tracker does not accept it.
     """
     refuse_clear(options.get("url", ""), options)
     project, label = options["project"], options.get("label", "iobands")

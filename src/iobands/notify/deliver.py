@@ -119,11 +119,7 @@ def attempt(act: Callable[[], None]) -> tuple[str, bool]:
 
 
 def send(channel: Channel, message: Message) -> None:
-    """Send a message by a channel.
-
-    Raises:
-        SendError: the channel did not accept it.
-    """
+    """Send a message by a channel, or raise SendError."""
     if channel.type == "mail":
         send_mail(message, channel.options)
     elif channel.type == "webhook":
@@ -143,8 +139,7 @@ _NO_RESULTS: Final = '{"results":[]}'
 def report(monitor: Channel, status: int, output: str, performance: Sequence[str] = ()) -> None:
     """Send a monitor the exit status, the first line of the digest, and performance data.
 
-    Raises:
-        SendError: the monitor did not accept them.
+    Raises SendError if the monitor does not accept them.
     """
     options = monitor.options
     refuse_clear(options["url"], options)
@@ -192,11 +187,7 @@ def report(monitor: Channel, status: int, output: str, performance: Sequence[str
 
 
 def ping(where: str | Mapping[str, str], step: str, text: str = "") -> None:
-    """Ping that a session is at `step`: `start`, `fail`, or empty for success.
-
-    Raises:
-        SendError: the server did not accept it.
-    """
+    """Ping that a session is at `step`: `start`, `fail`, empty for success; or raise SendError."""
     url = secret(where).rstrip("/") + (f"/{step}" if step else "")
     body = text[:_MOST_OF_PING].encode("utf-8", "replace")
     channels.call("POST", url, data=body, auth=Headers({}))

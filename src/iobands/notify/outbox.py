@@ -69,11 +69,7 @@ class Settings:
 
 
 def read_settings(path: Path) -> Settings:
-    """Read the file at `path`.
-
-    Raises:
-        FileError: the file cannot be read, or breaks the schema.
-    """
+    """Return the settings in the file at `path`, or raise FileError."""
     if not path.exists():
         raise FileError(f"{path}: no such file; write one that names channels, or give --site DIR")
     document = model.parse_yaml(model.read_content(path), path)
@@ -100,10 +96,8 @@ def _severities(names: Iterable[str]) -> frozenset[str]:
 def secret(where: str | Mapping[str, str]) -> str:
     """Return a secret from the environment or a file that only its owner can read.
 
-    `scrubbed` removes it from texts from now on.
-
-    Raises:
-        SendError: it is missing, others could read it, or it is not one line of ASCII.
+    `scrubbed` removes it from texts from now on. Raises SendError if it is missing, others could
+    read it, or it is not one line of ASCII.
     """
     if isinstance(where, str):
         return _registered(where)
@@ -256,11 +250,7 @@ class Outbox:
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """Lock the outbox, as only one process may send at a time.
-
-        Raises:
-            FileError: another process is sending, or the directory cannot be written.
-        """
+        """Lock the outbox, as only one process may send at a time, or raise FileError."""
         try:
             self.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
             with model.held(self.directory / ".lock", _LOCK_SECONDS):
@@ -272,11 +262,7 @@ class Outbox:
             raise FileError(f"{where}: {error.strerror or error}") from error
 
     def state(self) -> OutboxState:
-        """Return the last recorded state, or an empty one the first time.
-
-        Raises:
-            FileError: the record cannot be read.
-        """
+        """Return the last recorded state, or an empty one the first time, or raise FileError."""
         path = self.directory / _STATE
         try:
             return msgspec.json.decode(model.read_small(path), type=OutboxState)
