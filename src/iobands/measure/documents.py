@@ -65,10 +65,6 @@ def _value(kind: Any, said: Any) -> Any:  # noqa: ANN401
     return read(said)
 
 
-def _printable(said: str) -> str:
-    return "".join(each if each.isprintable() else " " for each in said)
-
-
 def _finite(said: float) -> float:
     if not abs(said) < _MOST:  # nor NaN
         raise ValueError("not a usable number")
@@ -77,7 +73,7 @@ def _finite(said: float) -> float:
 
 #: By declared type: the types that JSON may give, and the function that converts the value.
 _PLAIN: Final[Mapping[Any, tuple[tuple[type, ...], Any]]] = {
-    str: ((str,), _printable),
+    str: ((str,), lambda said: "".join(each if each.isprintable() else " " for each in said)),
     Path: ((str,), Path),
     datetime: ((str,), parse_time),
     int: ((int,), _finite),
