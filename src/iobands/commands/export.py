@@ -237,9 +237,8 @@ def push_after(options: cli.SiteOptions) -> None:
 def _push_to(url: str, options: cli.SiteOptions) -> str:
     """Push what is new to the store at `url`, and return a message with the counts.
 
-    Raises:
-        StoreError: the push failed, or its record beside the perflogs cannot be written. The
-            message says when the last push succeeded.
+    Raises StoreError, which says when the last push succeeded, if this one failed or its record
+    beside the perflogs cannot be written.
     """
     perflogs, now = options.perflogs_directory, datetime.now(timezone.utc).replace(microsecond=0)
     _refuse_site(url, perflogs)

@@ -50,9 +50,8 @@ def has_build(site: Path, *place: str) -> bool:
 def take_build(site: Path, place: tuple[str, str, str], program: Path) -> dict[str, str]:
     """Copy a kept benchio to `program`, and return the environment variables that it needs.
 
-    Raises:
-        SessionError: the build does not match its checksums, or others could have changed it.
-        OSError: there is no build for `place`, or it cannot be copied.
+    Raises OSError if there is no build for `place` or it cannot be copied, and SessionError if it
+    does not match its checksums or others could have changed it.
     """
     builds, pointer = site / "builds", _pointer(site, *place)
     about = builds.lstat()
@@ -149,11 +148,8 @@ def within(seconds: float, work: Callable[[], tuple[int, str]]) -> tuple[int, st
 def become_owner(site: Path) -> None:
     """Switch from root to the owner of the site's directory, permanently.
 
-    Must be called before anything in the directory is used.
-
-    Raises:
-        SessionError: `site` is a link, belongs to another user, or is root's and others may write.
-        OSError: there is no such directory.
+    Must be called before anything in the directory is used. Raises SessionError if `site` is a
+    link, belongs to another user, or is root's and others may write there.
     """
     about, is_root = site.lstat(), os.geteuid() == 0
     if stat.S_ISLNK(about.st_mode):
@@ -191,9 +187,7 @@ def await_session(perflogs: Path, until: float, say: Callable[[str], None]) -> N
 def look(nest: Nest, name: str, mib: int, seconds: int) -> Look:
     """Run a canary of `mib` MiB on the file system `name`, for at most `seconds`.
 
-    Raises:
-        SessionError: no kept benchio can be used.
-        OSError: nothing can be written in the site's directory.
+    Raises SessionError if no kept benchio can be used, and OSError if nothing can be written there.
     """
     settings = nest.file_systems[name]
     types, proofs = (of_suite(nest.site, f"checks.{e}") for e in ("filesystems", "base.canary"))

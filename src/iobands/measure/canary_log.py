@@ -40,9 +40,7 @@ def log_of(perflogs: Path, system: str, node: str) -> Path:
 def held_log(path: Path, until: float) -> Iterator[int]:
     """Open and lock the log of this node, so that its canaries run one at a time.
 
-    Raises:
-        SessionError: another canary of the node still holds it at the monotonic time `until`.
-        OSError: it cannot be written.
+    Raises SessionError if another canary of the node still holds it at the monotonic time `until`.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC

@@ -21,9 +21,7 @@ _Kind = TypeVar("_Kind")
 def read_object(path: Path, schemas: Sequence[int] | None = None) -> dict[str, Any]:
     """Return the JSON object in a file, whose `schema` must be one of `schemas`, if given.
 
-    Raises:
-        OSError: the file cannot be read.
-        Unusable: it does not hold an object of a known schema.
+    Raises OSError if the file cannot be read, and Unusable if it has no object of a known schema.
     """
     try:
         said = json.loads(read_small(path, _LARGEST))

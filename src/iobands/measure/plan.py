@@ -259,11 +259,8 @@ def over_budget(at: Workplace, selection: Selection) -> tuple[list[Cost], set[st
     """Reserve the costs of a selection today, and return the ones that exceed the site's budgets.
 
     Also return the names of checks that fit the budget of at least one partition. If no site file
-    has a budget, ReFrame is not called.
-
-    Raises:
-        SessionError: the costs cannot be read.
-        OSError: the reservation cannot be recorded.
+    has a budget, ReFrame is not called. Raises SessionError if the costs cannot be read, and
+    OSError if they cannot be recorded.
     """
     budgets = {
         f"{system}:{name}": extras["daily_budget"]

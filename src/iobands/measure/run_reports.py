@@ -261,8 +261,7 @@ def reduced_report(path: Path) -> bytes:
 def load_report(path: Path) -> Report:
     """Return the content of a run report.
 
-    Raises:
-        Unusable: it cannot be read (the cause is an OSError), or is not a run report.
+    Raises Unusable if it cannot be read (the cause is an OSError), or is not a run report.
     """
     try:
         if path.is_fifo() or path.is_char_device():
@@ -302,10 +301,8 @@ def totals_of(report: Report) -> tuple[dict[str, int], dict[str, float]]:
 
     Numbers: the cases that `ran`, and how many of them `failed`, were `aborted` or `skipped`.
     Times: `total`, with the parts `build` and `checks`, those that measured; `checks` contains
-    `program`, and that the measured `io`. Its rest starts MPI, makes data and verifies it.
-
-    Raises:
-        Unusable: the report is not one of ReFrame's.
+    `program`, and that the measured `io`. Its rest starts MPI, makes data and verifies it. Raises
+    Unusable if the report is not one of ReFrame's.
     """
     names = {"ran": "cases", "failed": "failures", "aborted": "aborted", "skipped": "skipped"}
     counts = {name: _number(report.session, f"num_{key}") for name, key in names.items()}

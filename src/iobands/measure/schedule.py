@@ -118,10 +118,8 @@ def new_job(
     """Return the job that runs the checks with `tag`, at up to `jitter` minutes after `clock`.
 
     Without a tag, it runs `--suspects`. The delay is derived from host, directory, tag and
-    `system`, and so is the same each night.
-
-    Raises:
-        ValueError: a control character, or a program that is missing or that others can replace.
+    `system`, and so is the same each night. Raises ValueError for a control character, or a program
+    that is missing or that others can replace.
     """
     name = f"{tag or 'suspects'} {system or ''}".strip()
     selection = ("--tag", tag) if tag else ("--suspects",)

@@ -129,9 +129,7 @@ def measure_again(at: reframe.Workplace, judge: Judge, limit: float) -> SessionO
     """Measure what `judge` returns, and judge anew; None if another session is measuring.
 
     It leaves no record, so the next session stays due. It ends early if another session begins.
-
-    Raises:
-        SessionError: ReFrame did not run, or nothing can be recorded.
+    Raises SessionError if ReFrame did not run, or nothing can be recorded.
     """
     perflogs = at.perflogs
     session = open_session(perflogs, lock.SUSPECTS)
@@ -174,10 +172,8 @@ def measure_apart(
 ) -> list[SessionOutcome]:
     """Run some checks in a session that leaves no record, and return how each selection ended.
 
-    The next session is due as if this one had not taken place.
-
-    Raises:
-        SessionError: another session runs, ReFrame did not run, or it was interrupted.
+    The next session is due as if this one had not taken place. Raises SessionError if another
+    session runs, ReFrame did not run, or it was interrupted.
     """
     perflogs, end = at.perflogs, time.monotonic() + limit
     outcomes: list[SessionOutcome] = []

@@ -327,9 +327,7 @@ def files_of_clone(clone: Path) -> list[Path]:
 def write_site(directory: Path, texts: Mapping[Path, str], clone: Path | None) -> None:
     """Write a new site's files, and copy a clone's unchanged; after an error, remove all of them.
 
-    Raises:
-        FileError: a file is there already.
-        OSError: a file cannot be written.
+    Raises FileError if a file is there already, and OSError if one cannot be written.
     """
     copied = {path: clone / path for path in files_of_clone(clone)} if clone else {}
     for path in (*texts, *copied):

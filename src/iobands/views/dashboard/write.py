@@ -89,9 +89,7 @@ def write_dashboard(
 
     `index.html` is written last, so a reader finds all files that it names. Files of an earlier
     dashboard that are not part of this one are removed, as are dashboards of several sites here.
-
-    Raises:
-        OSError: the directory cannot be written, or is not a dashboard.
+    Raises OSError if the directory cannot be written, or is not a dashboard.
     """
     with _alone(directory):
         _remove_sites(directory, kept=set())
@@ -129,10 +127,7 @@ def write_clusters(
     `past` means that they are shown as of an earlier time, so the age of the page does not count.
     The dashboard of a single site in `directory` itself is removed, as are dashboards to which the
     earlier page links and that belong to no site now; with `public`, also those of sites without
-    `href`.
-
-    Raises:
-        OSError: the directory cannot be written, or is not a dashboard.
+    `href`. Raises OSError if the directory cannot be written, or is not a dashboard.
     """
     contents = {
         _STYLE: (_ASSETS / "dashboard.css").read_bytes(),
