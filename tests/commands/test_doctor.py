@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+from iobands import measure
 from iobands.commands import checkup
 from iobands.commands.checkup import Level, Line
 from iobands.commands.doctor import is_within, report_of
@@ -393,7 +394,7 @@ def test_a_line_that_measures_this_site_is_its_schedule(
     site.mkdir()
     link.symlink_to(site)
     entry = f"17 5 * * * {line}".replace("SITE", str(site)).replace("LINK", str(link))
-    monkeypatch.setattr(checkup, "said_by", lambda *of: entry if of == ("crontab", "-l") else "")
+    monkeypatch.setattr(measure, "output_of", lambda *of: entry if of == ("crontab", "-l") else "")
     found = checkup._schedule(site)
     assert (found.level is Level.OK) == is_schedule, found.found
 
@@ -410,7 +411,7 @@ def test_a_timer_is_the_schedule_of_the_site_in_its_service(
             return ""
         return job.units() if command[-2:] == ("cat", "iobands-daily.service") else timer
 
-    monkeypatch.setattr(checkup, "said_by", answer)
+    monkeypatch.setattr(measure, "output_of", answer)
     assert (checkup._schedule(tmp_path / "site").level is Level.OK) == (place == "site")
 
 

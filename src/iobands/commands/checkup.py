@@ -36,7 +36,6 @@ from iobands.source.store import (
 )
 from iobands.views.writing import age_text, plural
 
-_SECONDS: Final = 60  # limit for each program that is called
 _CONNECT_SECONDS: Final = 5
 _STORE_SECONDS: Final = 20
 _FILE_SYSTEM_SECONDS: Final = 10
@@ -194,7 +193,7 @@ def _compilers(file: SiteFile) -> Iterator[Line]:
         lines += [f"{{ {each}\n}} >/dev/null 2>&1" for each in before]
         wanted = [shlex.split(compiler)[0], "cmake"]
         lines += [f"command -v {shlex.quote(each)} || echo missing" for each in wanted]
-        where = said_by("bash", "-lc", "\n".join(lines)).splitlines()[-2:]
+        where = measure.output_of("bash", "-lc", "\n".join(lines)).splitlines()[-2:]
         lacking = [name for name, place in zip(wanted, where, strict=False) if place == "missing"]
         if lacking or not where:
             remedy = "install it, or correct ftn, modules and prepare_cmds of the environment"
@@ -225,11 +224,11 @@ def _session(perflogs: Path) -> Line:
 
 def _schedule(site: Path) -> Line:
     for command in _SCHEDULERS:
-        for line in said_by(*command).splitlines():
+        for line in measure.output_of(*command).splitlines():
             if "iobands" not in line or _SUSPECTS.search(line) or line.lstrip().startswith("#"):
                 continue
             is_timer, unit = command[0] == "systemctl", line.split()[-1]
-            job = said_by("systemctl", "--user", "cat", unit) if is_timer else line
+            job = measure.output_of("systemctl", "--user", "cat", unit) if is_timer else line
             called_there = _CALLED.findall(job)  # empty for a script
             if called_there and not {"run", "reframe"} & {*called_there}:
                 continue
@@ -328,9 +327,3 @@ def _reached(options: Mapping[str, Any]) -> str:
     except OSError as error:
         raise SendError(f"{host}, port {port}: {error.strerror or error}") from None
     return f"{host}, port {port}, answers"
-
-
-def said_by(*command: str) -> str:
-    """Return the standard output of a program; "" if it is missing or hangs."""
-    done = measure.called(command, _SECONDS)
-    return done.stdout.strip() if done else ""

@@ -20,7 +20,7 @@ import typer
 import iobands
 from iobands import measure
 from iobands.commands import cli
-from iobands.commands.checkup import Line, failed, moved_store, said_by, site_lines, warned
+from iobands.commands.checkup import Line, failed, moved_store, site_lines, warned
 from iobands.measure import site_directory
 from iobands.measure.site_directory import GENERIC, LOCAL
 from iobands.model import SessionError, __version__, read_small
@@ -139,7 +139,7 @@ def _reframe() -> Line:
         program = measure.reframe_command(Path.cwd())[0]
     except SessionError as error:
         return failed("ReFrame", "not found", str(error))
-    said = said_by(program, "--version")
+    said = measure.output_of(program, "--version")
     if not (version := re.match(r"\d+(\.\d+)+", said)):
         return failed("ReFrame", f"{program} does not start", "install it again")
     tested = ""

@@ -20,7 +20,7 @@ from iobands.measure.plan import (
     within_hours,
     write_plan,
 )
-from iobands.measure.processes import called
+from iobands.measure.processes import output_of
 from iobands.measure.reframe import (
     LOG,
     SITE_ENV,

@@ -345,3 +345,9 @@ def called(
         return subprocess.run(command, capture_output=True, timeout=seconds, check=False, **options)
     except (OSError, subprocess.TimeoutExpired):
         return None
+
+
+def output_of(*command: str) -> str:
+    """Return the output of a program, "" if it is missing, fails or takes over a minute."""
+    done = called(command, 60)
+    return done.stdout.strip() if done and not done.returncode else ""

@@ -18,7 +18,7 @@ from pprint import pformat
 from shutil import copy2, copymode
 from typing import Any, Final
 
-from iobands.measure.processes import called
+from iobands.measure.processes import called, output_of
 from iobands.measure.reframe import installed_suite
 from iobands.model import NO_ACCOUNTS, FileError, in_time, mounts, replace_file
 
@@ -66,7 +66,7 @@ class Machine:
 def machine() -> Machine:
     """Examine this machine; a program that fails or hangs counts as missing."""
     user = os.environ.get("USER", "")
-    partitions = partitions_of(_output_of("sinfo", "-h", "-o", "%R %c"))
+    partitions = partitions_of(output_of("sinfo", "-h", "-o", "%R %c"))
     accounts = ("sacctmgr", "-nP", "show", "assoc", f"user={user}", "format=account")
     installed = {name for name in _SCHEDULERS if shutil.which(name)}
     if not partitions:  # Slurm's programs are installed, but no cluster answers
@@ -82,15 +82,10 @@ def machine() -> Machine:
         launcher,
         partitions,
         file_systems_of(mounts(), os.environ),
-        mpi_of(_output_of("mpirun", "--version")),
+        mpi_of(output_of("mpirun", "--version")),
         tuple(filter(None, os.environ.get("LOADEDMODULES", "").split(":"))),
-        account_of(_output_of(*accounts)) if partitions else None,
+        account_of(output_of(*accounts)) if partitions else None,
     )
-
-
-def _output_of(*command: str) -> str:
-    done = called(command, _SECONDS)
-    return done.stdout if done and not done.returncode else ""
 
 
 def partitions_of(sinfo: str) -> dict[str, int | None]:
