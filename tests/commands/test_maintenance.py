@@ -15,7 +15,7 @@ import pytest
 from iobands.model import parse_time
 from iobands.snapshot import BeforeAfter, Ratio, Shift, ShiftVerdict
 from iobands.views.maintenance import account, page_of_maintenance
-from iobands.views.writing import DocumentFormat, written
+from iobands.views.writing import written
 from tests.commands.calling import call
 from tests.factory import line, write_bands, write_perflog
 
@@ -474,7 +474,7 @@ def page_of(now: datetime, **levels: tuple[ShiftVerdict, float, float, float]) -
     unknown = (ShiftVerdict.UNDECIDED, 0.92, 0.8, 1.1)
     series = tuple(shift("series", f"fpp {number}", *unknown) for number in range(12))
     about = ("2026-04-04", "here", now, now, "Lustre 2.17", (), now, False)
-    return written(account(BeforeAfter(*about, groups, series)), DocumentFormat.MARKDOWN)
+    return written(account(BeforeAfter(*about, groups, series)), "markdown")
 
 
 def test_a_file_system_that_differs_from_all_is_not_everything(now: datetime) -> None:

@@ -13,7 +13,7 @@ from iobands.model import SeriesKey
 from iobands.snapshot import Advice, Conclusion, History
 from iobands.source.perflog import read_perflogs
 from iobands.views.published import advice_lines, advice_section
-from iobands.views.writing import DocumentFormat, written
+from iobands.views.writing import written
 from tests.factory import daily, write_perflog
 
 SMALL = [1.0, 1.02, 0.99, 1.01, 0.98, 1.03] * 10
@@ -168,10 +168,10 @@ def test_what_is_compared_on_two_partitions_has_two_titles(tmp_path: Path) -> No
     title = "File per process (FPP), write, posix, 4 processes on 1 node"
     titles = [line for line in advice_lines(found, []) if line.startswith("File")]
     assert titles == [f"{title}, partition=cpu", f"{title}, partition=gpu"]
-    header, one, two = written(advice_section("x", found, []), DocumentFormat.CSV).splitlines()
+    header, one, two = written(advice_section("x", found, []), "csv").splitlines()
     assert header.startswith("Section,On,")
     assert one.startswith(f'"Settings compared on x: {title}, partition=cpu",disk,hints,')
     assert two.startswith(f'"Settings compared on x: {title}, partition=gpu",disk,hints,')
     of_one, _ = advise({key: each for key, each in read_perflogs(tmp_path).histories.items()
                         if key.partition == "cpu"})  # fmt: skip
-    assert written(advice_section("x", of_one, []), DocumentFormat.CSV).startswith("On,Setting,")
+    assert written(advice_section("x", of_one, []), "csv").startswith("On,Setting,")

@@ -25,7 +25,7 @@ from iobands.snapshot import Severity, Snapshot
 from iobands.source.perflog import read_perflogs
 from iobands.source.samples import samples_csv, samples_json, write_parquet
 from iobands.views.openmetrics import history_metrics, state_metrics
-from iobands.views.writing import DocumentFormat, Table
+from iobands.views.writing import Table
 from iobands.views.writing import written as document_of
 from tests.conftest import Command
 from tests.factory import NOW, daily, line, write_perflog
@@ -279,7 +279,7 @@ def test_no_text_is_a_formula_in_a_spreadsheet(
     strings = table.select(pl.col(pl.String)).rows()
     assert not any(cell and cell[0] in "=+-@\t\r" for row in strings for cell in row)
     assert table["stripe_count_asked"].to_list()[0] == -1
-    page = document_of([Table(("name", "rate"), ((text, "-1.5"),))], DocumentFormat.CSV)
+    page = document_of([Table(("name", "rate"), ((text, "-1.5"),))], "csv")
     ((name, rate),) = list(csv.reader(page.splitlines()))[1:]
     assert (name, rate) == (f"'{text}", "-1.5")
     write_perflog(tmp_path / "perflogs", [line(pattern=text)])

@@ -64,7 +64,7 @@ def test_what_an_import_does_not_know_is_left_out(tmp_path: Path) -> None:
     unknown = {**LUSTRE, "stripe_count": "null", "stripe_size": "null"}
     write_perflog(tmp_path / "perflogs", daily(VALUES, **unknown))
     found = published(look(tmp_path).series, SETTINGS, [])
-    said = written(rates_section("archer2", found, NOW), DocumentFormat.MARKDOWN)
+    said = written(rates_section("archer2", found, NOW), "markdown")
     assert "- Stripe count: all targets\n- MPI transport" in said
 
 
@@ -72,7 +72,7 @@ def test_what_differs_between_file_systems_is_said_of_each(tmp_path: Path) -> No
     other = {**LUSTRE, "file_system": "m", "stripe_size": 4 * 2**20, "hints_in_effect": "cb=2"}
     write_perflog(tmp_path / "perflogs", [*daily(VALUES, **LUSTRE), *daily(VALUES, **other)])
     found = published(look(tmp_path).series, SETTINGS, [])
-    said = written(rates_section("here", found, NOW), DocumentFormat.MARKDOWN)
+    said = written(rates_section("here", found, NOW), "markdown")
     assert "\n- Stripe size: 1 MiB on disk, 4 MiB on m\n" in said
     assert "\n- MPI-IO hints: none on disk, cb=2 on m\n" in said
     assert "\nMeasured with: benchio 1.0, interface" in said
@@ -105,7 +105,7 @@ def test_a_few_runs_promise_nothing_and_each_cache_is_named(tmp_path: Path) -> N
     rows = [*daily([2.0], **read), *daily([3.0], **{**read, "file_system": "m", "cache": "none"})]
     write_perflog(tmp_path / "perflogs", rows)
     found = published(look(tmp_path).series, SETTINGS, [])
-    said = written(rates_section("here", found, NOW), DocumentFormat.MARKDOWN)
+    said = written(rates_section("here", found, NOW), "markdown")
     assert "page cache before reads: dropped on disk, none on m." in said
     (row,) = (each for each in said.splitlines() if each.startswith("| ") and "GiB/s" in each)
     figures = [cell.strip() for cell in row.strip("|").split("|")][4:9]
@@ -132,11 +132,11 @@ def test_a_shell_runs_the_commands(found: list[Recommended], tmp_path: Path) -> 
     assert f"ROMIO_HINTS={tmp_path}/romio-hints" in done.stdout
 
 
-def page_of(found: list[Recommended], form: DocumentFormat = DocumentFormat.MARKDOWN) -> str:
+def page_of(found: list[Recommended], form: DocumentFormat = "markdown") -> str:
     return written([*rates_section("here", found, NOW), comment(found)], form)
 
 
-@pytest.mark.parametrize("form", [DocumentFormat.MARKDOWN, DocumentFormat.RST, DocumentFormat.HTML])
+@pytest.mark.parametrize("form", ["markdown", "rst", "html"])
 def test_a_page_agrees_until_something_in_it_changes(
     found: list[Recommended], form: DocumentFormat
 ) -> None:
@@ -270,7 +270,7 @@ def test_names_from_a_log_stay_text(found: list[Recommended]) -> None:
     hostile = "<script>|`x`*\x1b["
     rates = replace(found[0].rates[0], file_systems=(hostile,), epoch=hostile)
     blocks = rates_section("here", [replace(found[0], rates=(rates,))], NOW)
-    for form in (DocumentFormat.HTML, DocumentFormat.MARKDOWN):
+    for form in ("html", "markdown"):
         text = written([*blocks, comment([replace(found[0], rates=(rates,))])], form)
         assert "<script>" not in text
         assert "\x1b" not in text

@@ -228,7 +228,7 @@ def report_maintenance(
     elif several and not wanted:
         cli.note(f"the report is about {found[-1].system}; for another system, give --system NAME")
     blocks = page_of(account.account_of_maintenance(judged, found[-1]), every=all_)
-    text = writing.written(blocks, writing.DocumentFormat.MARKDOWN)
+    text = writing.written(blocks, "markdown")
     if output is None:
         cli.show(text)
     else:

@@ -225,9 +225,7 @@ def compare(
 
 def table(
     options: cli.StoredSiteOptions,
-    format_: Annotated[
-        DocumentFormat, "The output format; csv has only the tables."
-    ] = DocumentFormat.MARKDOWN,
+    format_: Annotated[DocumentFormat, "The output format; csv has only the tables."] = "markdown",
     check: Annotated[Path | None, "FILE", "Report where a published page has drifted."] = None,
     holds: Annotated[
         float,

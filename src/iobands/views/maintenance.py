@@ -74,7 +74,7 @@ def page_of_maintenance(of: BeforeAfter, *, several: bool = False) -> str:
         system=of.system,
         several=several,
         made_up=of.system == MADE_UP,
-        content=writing.written(account(of), writing.DocumentFormat.HTML),
+        content=writing.written(account(of), "html"),
     )
 
 

@@ -17,12 +17,11 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from datetime import datetime, timedelta, timezone
 from difflib import get_close_matches
-from enum import Enum
 from functools import cache
 from itertools import zip_longest
 from shutil import get_terminal_size
 from textwrap import wrap
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 from iobands import snapshot
 from iobands.snapshot import Alert, Cause, Member, Series, Snapshot, State, figure, printable
@@ -472,13 +471,8 @@ def blocks(
         yield lines
 
 
-class DocumentFormat(str, Enum):
-    """A format of documents."""
-
-    MARKDOWN = "markdown"
-    RST = "rst"
-    HTML = "html"
-    CSV = "csv"
+#: A format of documents.
+DocumentFormat = Literal["markdown", "rst", "html", "csv"]
 
 
 class Heading(NamedTuple):
@@ -531,9 +525,9 @@ def written(blocks: Sequence[Block], form: DocumentFormat) -> str:
 
     If it has several tables, each row of the CSV begins with the headings above its table.
     """
-    if form is not DocumentFormat.CSV:
+    if form != "csv":
         named = [(type(each).__name__, each) for each in blocks]
-        return rendered(f"document.{form.value}", blocks=named)
+        return rendered(f"document.{form}", blocks=named)
     above: list[Heading] = []
     rows: dict[tuple[str, ...], list[tuple[str, ...]]] = {}
     for each in blocks:
