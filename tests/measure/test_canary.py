@@ -15,7 +15,7 @@ from iobands.measure.canary import (
     Nest,
     await_session,
     become_owner,
-    has_build,
+    build_pointer,
     look,
     take_build,
     within,
@@ -45,7 +45,7 @@ def built(tmp_path):
 
 def test_a_proven_build_is_copied_with_its_environment(built):
     program = built / "program"
-    assert has_build(built, *PLACE)
+    assert build_pointer(built, *PLACE).is_file()
     assert take_build(built, PLACE, program) == {"MPI": "a b", "PATH": "/bin:/x=y"}
     assert program.read_text() == "program"
     assert program.stat().st_mode & 0o777 == 0o700

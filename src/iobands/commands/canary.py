@@ -103,7 +103,7 @@ def _nest(
         every = product(site_file.partitions.items(), site_file.environments.items())
         for (part, extras), (built, about) in every:
             is_wanted = partition in {None, part} and environment in {None, built}
-            if is_wanted and node_canary.has_build(site, name, part, built):
+            if is_wanted and node_canary.build_pointer(site, name, part, built).is_file():
                 here = extras.get("filesystems", {})
                 found.setdefault(name, Nest(site, name, part, built, node, here, about))
     if not found:

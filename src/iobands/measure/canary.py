@@ -42,18 +42,13 @@ _KEY: Final = re.compile(r"[0-9a-f]{32}\n")
 _AGAIN: Final = "`iobands run` builds it again"
 
 
-def has_build(site: Path, *place: str) -> bool:
-    """Whether sessions have kept a build for a system, partition and environment."""
-    return _pointer(site, *place).is_file()
-
-
 def take_build(site: Path, place: tuple[str, str, str], program: Path) -> dict[str, str]:
     """Copy a kept benchio to `program`, and return the environment variables that it needs.
 
     Raises OSError if there is no build for `place` or it cannot be copied, and SessionError if it
     does not match its checksums or others could have changed it.
     """
-    builds, pointer = site / "builds", _pointer(site, *place)
+    builds, pointer = site / "builds", build_pointer(site, *place)
     about = builds.lstat()
     if (about.st_uid, about.st_mode) != (os.geteuid(), stat.S_IFDIR | 0o700):
         raise model.SessionError(
@@ -76,7 +71,8 @@ def take_build(site: Path, place: tuple[str, str, str], program: Path) -> dict[s
     return dict(line.split("=", 1) for line in lines if "=" in line)
 
 
-def _pointer(site: Path, *place: str) -> Path:
+def build_pointer(site: Path, *place: str) -> Path:
+    """Return the file that names the kept build for a system, partition and environment."""
     return site / "builds" / ".".join(map(model.path_part, place))
 
 

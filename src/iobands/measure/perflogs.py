@@ -64,8 +64,13 @@ def require_writable(perflogs: Path, system: str) -> None:
     below = perflogs / path_part(system)
     files = sorted([*below.glob("*/*.log"), *below.glob("*/.*.lock")])
     with refusing(perflogs):
-        if os.geteuid() == 0:
-            _refuse_root([path for path in (below, *files) if path.exists()])
+        for path in (below, *files) if os.geteuid() == 0 else ():
+            if path.exists() and (owner := path.stat().st_uid):
+                name = user_name(owner)
+                raise SessionError(
+                    f"{path} belongs to {name}, who could not write what root adds; "
+                    f"run it as {name}: sudo -u {name} iobands run"
+                )
         directories = [perflogs, below, *sorted(p for p in below.glob("*") if p.is_dir())]
         (below / "reports").mkdir(parents=True, exist_ok=True)
         for directory in directories:
@@ -124,17 +129,6 @@ def require_room(directory: Path) -> None:
         probe.write(bytes(_ROOM))
         probe.flush()
         os.fsync(probe.fileno())
-
-
-def _refuse_root(paths: list[Path]) -> None:
-    """Refuse to run as root on another user's perflogs: that user could not write root's files."""
-    for path in paths:
-        if owner := path.stat().st_uid:
-            name = user_name(owner)
-            raise SessionError(
-                f"{path} belongs to {name}, who could not write what root adds; "
-                f"run it as {name}: sudo -u {name} iobands run"
-            )
 
 
 def reconcile(reports: Iterable[Path], perflogs: Path) -> tuple[list[str], list[str]]:

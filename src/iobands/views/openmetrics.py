@@ -13,7 +13,7 @@ from typing import Final
 
 import numpy as np
 
-from iobands.snapshot import SERIES_FIELDS, SeriesKey, Severity, Snapshot
+from iobands.snapshot import Severity, Snapshot
 
 #: The help texts of the metrics, in the order of output.
 _HELP: Final = {
@@ -35,7 +35,7 @@ def state_metrics(site: Snapshot) -> str:
     found: defaultdict[str, list[str]] = defaultdict(list)
     newest: dict[str, float] = {}
     for each in site.series:
-        labels, status = _labels(each.key), each.status
+        labels, status = {**each.key.fields(), "unit": each.key.unit}, each.status
         found["series_state"].append(_sample({**labels, "state": status.state.value}, 1))
         for name in _BAND if status.band else ():
             found["band"].append(_sample({**labels, "figure": name}, getattr(status.band, name)))
@@ -58,7 +58,7 @@ def history_metrics(site: Snapshot) -> str:
     """Return all values with their times, for `promtool tsdb create-blocks-from openmetrics`."""
     samples: list[str] = []
     for series in site.series:
-        labels, history = _labels(series.key), series.history
+        labels, history = {**series.key.fields(), "unit": series.key.unit}, series.history
         seconds = history.times.astype("datetime64[ns]").astype(np.int64) / 1e9
         # a database keeps one value per time: here the last
         last = np.diff(seconds, append=np.inf) > 0
@@ -74,11 +74,6 @@ def _written(found: Mapping[str, Sequence[str]], explained: Mapping[str, str]) -
             lines += [f"# HELP iobands_{name} {explained[name]}", f"# TYPE iobands_{name} gauge"]
         lines += [f"iobands_{name}{each}" for each in samples]
     return "\n".join([*lines, "# EOF"]) + "\n"
-
-
-def _labels(key: SeriesKey) -> dict[str, object]:
-    fields = {name: getattr(key, name) for name in SERIES_FIELDS}
-    return {**fields, "variable": key.variable, "unit": key.unit}
 
 
 def _sample(labels: Mapping[str, object], value: float) -> str:
