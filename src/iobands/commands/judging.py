@@ -8,18 +8,20 @@ from dataclasses import replace
 from datetime import datetime, timezone
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from iobands.commands import cli
 from iobands.judge.memory import Remembered, read_memory, write_memory
 from iobands.judge.site import JudgedSite, judge
 from iobands.measure import clock_problem
 from iobands.model import SeriesKey, slug
+from iobands.snapshot import Snapshot
 from iobands.source.kept import user_cache
 from iobands.source.known import Known, read_known
 from iobands.source.perflog import read_perflogs
 from iobands.source.push import late
+from iobands.source.samples import Samples
 from iobands.source.store import (
+    Store,
     located,
     open_store,
     read_stored,
@@ -27,11 +29,6 @@ from iobands.source.store import (
     stored_samples,
     without_password,
 )
-
-if TYPE_CHECKING:
-    from iobands.snapshot import Snapshot
-    from iobands.source.samples import Samples
-    from iobands.source.store import Store
 
 
 def site_of(options: cli.SiteOptions, *, with_power: bool = False) -> Snapshot:
