@@ -151,7 +151,7 @@ def test_a_store_of_several_sites_has_a_line_and_a_dashboard_for_each(
         return read(opened, systems, **options)
 
     with monkeypatch.context() as patch:
-        patch.setattr("iobands.commands.judging.read_stored", failing)
+        patch.setattr("iobands.source.store.read_stored", failing)
         lines = iobands("status", "--store", store).stdout.splitlines()
         assert (
             "one: IOBANDS UNKNOWN: ArithmeticError: a bug; see iobands status --system one" in lines
@@ -176,7 +176,7 @@ def unreadable_sites(iobands, tmp_path, monkeypatch):
     with open_store(store) as opened:
         rows = opened.samples("here")[0].frame
         opened.add("two", rows.with_columns(system=pl.lit("two", pl.Categorical())), [])
-    monkeypatch.setattr("iobands.commands.judging.read_stored", None)
+    monkeypatch.setattr("iobands.source.store.read_stored", None)
     return store
 
 

@@ -22,18 +22,11 @@ from iobands import measure
 from iobands.bands import load_bands
 from iobands.model import COMPLETED, UNKNOWN, WARNING, FileError, Rejected, SessionError, in_time
 from iobands.notify.outbox import PORTS, TRACKERS, SendError, read_settings, scrubbed, secret
+from iobands.source import store as stores
 from iobands.source.known import maintenance_of
 from iobands.source.perflog import unknown_columns
 from iobands.source.push import late, read_pushed
 from iobands.source.site_file import SiteFile, read_site_file
-from iobands.source.store import (
-    STORE_SCHEMA,
-    StoreError,
-    nothing_there,
-    open_store,
-    store_of,
-    without_password,
-)
 from iobands.views.writing import age_text, plural
 
 _CONNECT_SECONDS: Final = 5
@@ -242,7 +235,7 @@ def _schedule(site: Path) -> Line:
 def _password(settings: Path) -> Iterator[Line]:
     """Warn of a password in the store's URL that everybody can read."""
     with suppress(FileError, OSError, ValueError):  # the line about the store says what is wrong
-        url = store_of(settings) or ""
+        url = stores.store_of(settings) or ""
         if settings.stat().st_mode & 0o004 and (urlsplit(url).password or "password=" in url):
             said = f"everybody can read the password in {settings}"
             yield warned("store", said, "move it to ~/.pgpass, and change it")
@@ -251,27 +244,28 @@ def _password(settings: Path) -> Iterator[Line]:
 def _store(perflogs: Path, settings: Path) -> Line:
     """Check that the site's store answers, and that no push is overdue."""
     try:
-        if (url := store_of(settings)) is None:
+        if (url := stores.store_of(settings)) is None:
             return Line("store", "none named in config/store.yaml")
     except FileError as error:
         return failed("store", str(error), "correct it")
-    now, name = datetime.now(timezone.utc), without_password(url)
+    now, name = datetime.now(timezone.utc), stores.without_password(url)
     pushed = read_pushed(perflogs, url)
     last = f"the last push was {age_text(now - pushed.when)}" if pushed.when else "never pushed"
-    silent = StoreError(f"{name}: no answer within {_STORE_SECONDS} s")
+    silent = stores.StoreError(f"{name}: no answer within {_STORE_SECONDS} s")
 
     def ask() -> None:
-        with open_store(url):
+        with stores.open_store(url):
             pass
 
     try:
         in_time(_STORE_SECONDS, ask, silent)
     except Exception as error:  # a half-installed engine may raise anything
         problem = str(error) or type(error).__name__
-        if problem == str(nothing_there(name)) and not pushed.when:
+        if problem == str(stores.nothing_there(name)) and not pushed.when:
             return warned("store", problem, "the first push makes it: iobands push")
         return failed("store", f"{problem}; {last}", "correct it, then try: iobands push")
-    text, why = f"{name} answers, schema {STORE_SCHEMA}; {last}", late(perflogs, settings, now)
+    text = f"{name} answers, schema {stores.STORE_SCHEMA}; {last}"
+    why = late(perflogs, settings, now)
     if pushed.when and not why:
         return Line("store", text)
     return warned("store", f"{text}; it lacks what is new {why}" if why else text, "iobands push")
@@ -281,7 +275,7 @@ def moved_store(clone: Path, site: Path) -> list[str]:
     """Return what to do if a copied config/store.yaml means another store: a relative path."""
     settings = Path("config/store.yaml")
     with suppress(FileError):
-        before, after = store_of(clone / settings), store_of(site / settings)
+        before, after = stores.store_of(clone / settings), stores.store_of(site / settings)
         if before != after:
             return [f"The store was {before}; {settings} now means {after}: write one of them."]
     return []

@@ -14,16 +14,8 @@ from iobands.commands import cli
 from iobands.commands.judging import opened_store, samples_from, site_of
 from iobands.model import in_time, naming
 from iobands.source import push as pushing
+from iobands.source import store as stores
 from iobands.source.samples import samples_csv, samples_json, write_parquet
-from iobands.source.store import (
-    Store,
-    StoreError,
-    document_of,
-    located,
-    open_store,
-    store_of,
-    without_password,
-)
 from iobands.views.openmetrics import history_metrics, state_metrics
 from iobands.views.writing import age_text, plural
 
@@ -112,9 +104,9 @@ _StoreOption = Annotated[str | None, "URL", "The store. [default: url in config/
 def _store_of(store: str | None, options: cli.SiteOptions) -> str:
     """Return the URL of the given store, or of the site's; exit without one."""
     if store:
-        return located(store, Path())
+        return stores.located(store, Path())
     settings = options.config_of(_SETTINGS)
-    if url := store_of(settings):
+    if url := stores.store_of(settings):
         return url
     raise cli.failure(f"{settings}: no such file; write `url: …`, or give --store or --site")
 
@@ -139,7 +131,7 @@ def push(options: PushOptions, store: _StoreOption = None) -> None:
 def _refuse_site(url: str, *own: Path) -> None:
     """Raise StoreError if a store at `url` would be among the files of a site, or in `own`."""
     if "://" not in url and cli.is_within_site(Path(url), *own):
-        raise StoreError(f"{url}: has files of a site; name another directory for the store")
+        raise stores.StoreError(f"{url}: has files of a site; name another directory for the store")
 
 
 def _store_or_of(store: str | None, site: Path | None) -> str:
@@ -148,13 +140,13 @@ def _store_or_of(store: str | None, site: Path | None) -> str:
     return _store_of(store, cli.SiteOptions(root=site))
 
 
-def _systems_in(opened: Store, url: str, system: str | None) -> list[str]:
+def _systems_in(opened: stores.Store, url: str, system: str | None) -> list[str]:
     """Return the systems of a store, or only `system`; fail if the store has others alone."""
     there = opened.systems()
     names = [name for name in there if system in {None, name}]
     if there and not names:
         lacks = f"no samples of {system}; systems there: {', '.join(there)}"
-        raise cli.failure(f"{without_password(url)}: {lacks}")
+        raise cli.failure(f"{stores.without_password(url)}: {lacks}")
     return names
 
 
@@ -166,14 +158,14 @@ def pull(
 ) -> None:
     """Copy what a store has into a directory of Parquet files, or into another store."""
     url = _store_or_of(store, site)
-    if located(to, Path()) == url:
-        raise cli.failure(f"{without_password(url)}: a store cannot be copied into itself")
-    _refuse_site(located(to, Path()))
+    if stores.located(to, Path()) == url:
+        raise cli.failure(f"{stores.without_password(url)}: a store cannot be copied into itself")
+    _refuse_site(stores.located(to, Path()))
     with opened_store(url) as source:
         names = _systems_in(source, url, system)
         if not names:
             problem = "the store has no samples yet; measure and push"
-            raise cli.failure(f"{without_password(url)}: {problem}")
+            raise cli.failure(f"{stores.without_password(url)}: {problem}")
         with opened_store(to, new=True) as target:
 
             def copy(name: str) -> str:
@@ -203,7 +195,7 @@ def forget(
 
         def delete(name: str) -> str:
             count = opened.forget(name, month, dry_run=dry_run)
-            is_logged = document_of(opened, name, f"perflogs/{name}/alerts.jsonl").content
+            is_logged = stores.document_of(opened, name, f"perflogs/{name}/alerts.jsonl").content
             news = "; alerts may get other numbers, as the store has no log of them"
             news = "" if is_logged or not count else news
             return f"{plural(count, 'sample')} before {month:%Y-%m-%d} {verb}{news}"
@@ -219,7 +211,7 @@ def _of_each(systems: Sequence[str], act: Callable[[str], str], done: str) -> No
     for name in systems:
         try:
             cli.say(f"{name}: {act(name)}")
-        except StoreError as error:
+        except stores.StoreError as error:
             refused.append(f"{name}: {error}")
     if refused:
         raise cli.failure("\n  ".join([f"not everything was {done}:", *refused]))
@@ -228,7 +220,7 @@ def _of_each(systems: Sequence[str], act: Callable[[str], str], done: str) -> No
 def push_after(options: cli.SiteOptions) -> None:
     """Push after a session if the site has a store; print a failure, but raise nothing."""
     try:
-        if url := store_of(options.config_of(_SETTINGS)):
+        if url := stores.store_of(options.config_of(_SETTINGS)):
             _push_to(url, options)
     except Exception as error:
         cli.note(f"not pushed: {cli.reason_of(error, '; see iobands push')}")
@@ -245,15 +237,15 @@ def _push_to(url: str, options: cli.SiteOptions) -> str:
     before, config = pushing.read_pushed(perflogs, url), options.config_of("bands").parent
 
     def work() -> tuple[pushing.Pushed, int, int]:
-        with open_store(url, new=True) as store:
+        with stores.open_store(url, new=True) as store:
             return pushing.push_new(store, perflogs, config, before, now)
 
     # without a limit, an engine that never answers would block a session forever
-    late = StoreError(f"the store has not taken a push within {_LONGEST_PUSH:g} s")
+    late = stores.StoreError(f"the store has not taken a push within {_LONGEST_PUSH:g} s")
     try:
         after, rows, documents = in_time(_LONGEST_PUSH, work, late)
         pushing.write_pushed(perflogs, url, after)
-    except (StoreError, OSError) as error:
+    except (stores.StoreError, OSError) as error:
         if isinstance(error, OSError) and error.strerror is None:  # there are no perflogs
             raise
         kept = "; nothing is lost" if isinstance(error, OSError) else ""
@@ -261,8 +253,8 @@ def _push_to(url: str, options: cli.SiteOptions) -> str:
         with suppress(OSError):  # the disk may be full
             pushing.write_pushed(perflogs, url, replace(before, failed=said))
         if before.when is None:  # perhaps the URL is wrong, and no later push succeeds either
-            raise StoreError(f"{said}; no push there has finished yet") from error
+            raise stores.StoreError(f"{said}; no push there has finished yet") from error
         age = age_text(now - before.when)
         last = f"the last push was {age}; a later push sends what is missing"
-        raise StoreError(f"{said}; {last}") from error
+        raise stores.StoreError(f"{said}; {last}") from error
     return f"Pushed {plural(rows, 'sample')} and {plural(documents, 'document')}"

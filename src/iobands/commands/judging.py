@@ -15,20 +15,12 @@ from iobands.judge.site import JudgedSite, judge
 from iobands.measure import clock_problem
 from iobands.model import SeriesKey, slug
 from iobands.snapshot import Snapshot
+from iobands.source import store as stores
 from iobands.source.kept import user_cache
 from iobands.source.known import Known, read_known
 from iobands.source.perflog import read_perflogs
 from iobands.source.push import late
 from iobands.source.samples import Samples
-from iobands.source.store import (
-    Store,
-    located,
-    open_store,
-    read_stored,
-    sites_of,
-    stored_samples,
-    without_password,
-)
 
 
 def site_of(options: cli.SiteOptions, *, with_power: bool = False) -> Snapshot:
@@ -115,7 +107,7 @@ def source_of(options: cli.SiteOptions) -> str:
     """Return the directory or URL of the samples, for messages."""
     if not options.store:
         return str(options.perflogs_directory)
-    return without_password(located(options.store, Path()))
+    return stores.without_password(stores.located(options.store, Path()))
 
 
 def _moment(options: cli.SiteOptions) -> tuple[datetime, bool]:
@@ -142,13 +134,13 @@ def known_of(options: cli.SiteOptions, *, keeps: bool = False) -> Known:
         where, only = _perflogs_of(options), options.system
         return read_known(where, bands, alerts, now=now, system=only, as_of=is_past, keeps=keeps)
     with opened_store(options.store) as store:
-        sites = sites_of(store)
+        sites = stores.sites_of(store)
         systems = [name for site in sites for name in site]
         if options.system is None and len(sites) > 1:
             names = ", ".join(systems)
             problem = f"the store has {len(sites)} sites; choose with --system: {names}"
             raise cli.failure(f"{source_of(options)}: {problem}")
-        known = read_stored(store, systems, now=now, system=options.system, as_of=is_past)
+        known = stores.read_stored(store, systems, now=now, system=options.system, as_of=is_past)
     # in a site of one system, naming the system leaves nothing out
     has_others = any(options.system in each for each in sites if len(each) > 1)
     return known if has_others else replace(known, system=None)
@@ -166,18 +158,18 @@ def samples_from(options: cli.SiteOptions) -> Samples:
                 cli.note(str(each))
         return found
     with opened_store(options.store) as store:
-        return stored_samples(store, [options.system] if options.system else store.systems())
+        return stores.stored_samples(store, [options.system] if options.system else store.systems())
 
 
 @contextmanager
-def opened_store(url: str, *, new: bool = False) -> Iterator[Store]:
+def opened_store(url: str, *, new: bool = False) -> Iterator[stores.Store]:
     """Open the store at `url`, with `new` make it if needed; exit with a message if missing."""
-    url = located(url, Path())
+    url = stores.located(url, Path())
     try:
-        with open_store(url, new=new) as store:
+        with stores.open_store(url, new=new) as store:
             yield store
     except FileNotFoundError as error:
-        raise cli.failure(f"{without_password(url)}: {error}") from None
+        raise cli.failure(f"{stores.without_password(url)}: {error}") from None
 
 
 def sites_in_store(
@@ -191,12 +183,12 @@ def sites_in_store(
         return
     now, is_past = _moment(options)
     with opened_store(options.store) as store:
-        sites = sites_of(store)
+        sites = stores.sites_of(store)
         for systems in sites if len(sites) > 1 else ():
             found: JudgedSite | str
             try:
                 found = _judged(
-                    read_stored(store, systems, now=now, as_of=is_past), options, with_power
+                    stores.read_stored(store, systems, now=now, as_of=is_past), options, with_power
                 )
             except Exception as error:  # go on with the other sites
                 found = cli.reason_of(error, f"; see iobands status --system {systems[0]}")
