@@ -11,22 +11,13 @@ from urllib.parse import quote
 
 import typer
 
-from iobands import model
+from iobands import model, snapshot
 from iobands.commands import cli, judging
 from iobands.judge.account import accounts_of
 from iobands.judge.advise import advise as advise_on
 from iobands.judge.advise import compare as compared
 from iobands.judge.advise import published_of
-from iobands.snapshot import (
-    COMPARABLE,
-    HOLDS,
-    Advised,
-    BeforeAfter,
-    Recommended,
-    Snapshot,
-    value_of,
-)
-from iobands.snapshot import public as public_part
+from iobands.snapshot import COMPARABLE, HOLDS, Advised, BeforeAfter, Recommended, Snapshot
 from iobands.views import published
 from iobands.views.dashboard.overview import Cluster, about_cluster
 from iobands.views.dashboard.write import directory_of, write_clusters, write_dashboard
@@ -62,7 +53,7 @@ def report(
                 why = each
             else:
                 held = report_to(directory / below, each, systems, public=public, several=True)
-                site = public_part(each.snapshot) if public else each.snapshot
+                site = snapshot.public(each.snapshot) if public else each.snapshot
                 clusters.append(about_cluster(name, f"{quote(below)}/", site, held))
                 now = each.snapshot.now
                 continue
@@ -126,7 +117,7 @@ def report_to(
             cli.note(str(error))
     users: list[Block] = []
     if public:
-        site = public_part(site)
+        site = snapshot.public(site)
         found, advised = _published(site, systems)
         points = [point for point, _ in model.mounts()]
         for (system, name), path in paths.items():
@@ -217,7 +208,8 @@ def compare(
     histories = {key: each.routine for key, each in every.items()}
     found = [*compared(histories, field, against=against)]
     if not (lines := published.comparison_lines(found, field)):
-        values = ", ".join(dict.fromkeys(value_of(key, field) for key in histories)) or "none"
+        known = dict.fromkeys(snapshot.value_of(key, field) for key in histories)
+        values = ", ".join(known) or "none"
         what = f"no two series differ in only {field}" + (f" from {against}" if against else "")
         raise cli.failure(f"{judging.source_of(options)}: {what}; values there: {values}")
     cli.say(*lines)

@@ -25,16 +25,9 @@ from pathlib import Path
 from typing import Any, Final
 
 from iobands import model
+from iobands.measure import run_directories
 from iobands.measure.lock import STOPPED, lock_path, read_holder
-from iobands.measure.run_directories import (
-    LIVE,
-    new_note,
-    notes_of,
-    of_suite,
-    read_notes,
-    sweep,
-    why_kept,
-)
+from iobands.measure.run_directories import new_note, notes_of, of_suite, read_notes, sweep
 
 _FILES: Final = ("benchio", "build.out", "environment", "identity", "libraries")
 _SUMS: Final = "SHA256SUMS"
@@ -233,7 +226,8 @@ def _sweep_killed(notes: Path, roots: Mapping[Path, Any]) -> None:
         note.name
         for _, note in read_notes(notes)
         if note and f"-{_CHECK}-" in note.name and note.path.parent in roots
-        if note.process.is_alive() is False and why_kept(note) != LIVE
+        if note.process.is_alive() is False
+        and run_directories.why_kept(note) != run_directories.LIVE
     }
     if own:
         sweep(notes, roots, own=own)

@@ -22,20 +22,10 @@ from contextlib import suppress
 from pathlib import Path
 from typing import IO, Any, Final
 
+from iobands import model
 from iobands.measure.lock import refusing, user_name
 from iobands.measure.run_reports import by_age, load_report, report_files
-from iobands.model import (
-    FIELDS,
-    NULLS,
-    TIME,
-    VALUE,
-    VARIABLE,
-    FileError,
-    SessionError,
-    Unusable,
-    naming,
-    path_part,
-)
+from iobands.model import TIME, VALUE, VARIABLE, SessionError, naming, path_part
 
 _ROOM: Final = 2**18  # bytes that must be free: far more than the lines and report of a session
 _PROBE: Final = ".writable."
@@ -166,7 +156,7 @@ def _samples(report: Path, perflogs: Path) -> Iterator[tuple[Path, _Cells]]:
     """Yield the path of the perflog and the cells of the line for each value of a report."""
     try:
         session, cases = load_report(report)
-    except Unusable:
+    except model.Unusable:
         return
     if any(word.startswith(_ELSEWHERE) for word in str(session.get("cmdline")).split()):
         return
@@ -174,7 +164,7 @@ def _samples(report: Path, perflogs: Path) -> Iterator[tuple[Path, _Cells]]:
         names = [str(case.get(name, "")).split(" ")[0] for name in ("system", "partition", "name")]
         try:
             path = perflogs.joinpath(*map(path_part, names))
-        except FileError:
+        except model.FileError:
             continue
         measured = case.get("perfvalues")
         for key, figures in measured.items() if isinstance(measured, dict) else ():
@@ -208,7 +198,7 @@ def _append(path: Path, samples: Sequence[_Cells]) -> None:
         columns, is_whole = _read(stream, set())
         new = "" if is_whole else "\n"
         if not stream.tell():
-            columns = [field.name for field in FIELDS]
+            columns = [field.name for field in model.FIELDS]
             new = "|".join(columns) + "\n"
         if not {*_IDENTITY} <= {*columns}:
             raise ValueError("has other columns")
@@ -238,7 +228,7 @@ def _read(stream: IO[bytes], there: set[tuple[str, ...]]) -> tuple[list[str], bo
 
 
 def _identity(cells: _Cells) -> tuple[str, ...]:
-    return tuple("" if (cell := cells.get(name, "")) in NULLS else cell for name in _IDENTITY)
+    return tuple("" if (cell := cells.get(name, "")) in model.NULLS else cell for name in _IDENTITY)
 
 
 def _name(cells: _Cells) -> str:

@@ -24,18 +24,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final, Protocol
 
+from iobands import model
 from iobands.measure.run_reports import SILENT, load_report, report_files
-from iobands.model import (
-    COMPLETED,
-    INTERRUPTED,
-    LIMIT,
-    MANUAL,
-    SCHEDULED,
-    SESSION_ENV,
-    FileError,
-    SessionError,
-    Unusable,
-)
+from iobands.model import INTERRUPTED, MANUAL, SCHEDULED, SESSION_ENV, FileError, SessionError
 
 #: The environment variable with the purpose of the runs, which each sample records.
 PURPOSE_ENV: Final = "IOBANDS_PURPOSE"
@@ -209,7 +200,7 @@ class Ended:
     @property
     def was_complete(self) -> bool:
         """Whether it ended by itself after running its checks, passed or failed."""
-        return self.how == COMPLETED and self.status in {0, _FAILED_CASES}
+        return self.how == model.COMPLETED and self.status in {0, _FAILED_CASES}
 
     @property
     def selected_none(self) -> bool:
@@ -297,7 +288,7 @@ def run_checks(
     ended = attempt(1)
     # names among the arguments would be selected again, besides the hashes below
     is_named = any(word.startswith(("-n", "--name")) for word in selection.extra)
-    if ended.how != COMPLETED or is_named:
+    if ended.how != model.COMPLETED or is_named:
         return ended
     again = {code: why for report in ended.reports for code, why in _spoilt(report).items()}
     if not again:
@@ -339,7 +330,7 @@ def _run(command: Sequence[str], at: Workplace, limit: float, **environment: str
         tuple(found[1] for line in lines if (found := pattern.search(line)))
         for pattern in (_NOT_LOADED, _GIVEN_UP, _UNTESTED)
     )
-    how = asked[0] if asked else COMPLETED
+    how = asked[0] if asked else model.COMPLETED
     return Ended(status, how, cases, not_loaded, _reason(lines), given_up, untested)
 
 
@@ -378,7 +369,7 @@ def _ended_orderly(child: subprocess.Popen[str], limit: float) -> Iterator[list[
         child.terminate()
         _timer(_GRACE_SECONDS, child.kill)
 
-    timer = _timer(limit, lambda: ask(LIMIT))  # waits by the monotonic clock
+    timer = _timer(limit, lambda: ask(model.LIMIT))  # waits by the monotonic clock
     try:
         with at_signals(lambda: ask(INTERRUPTED), signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             yield reasons
@@ -409,5 +400,5 @@ def _spoilt(report: Path) -> dict[str, str]:
             stopped = (case for case in cases if case["result"] == "fail_deps")
             found |= {case["hashcode"]: why for case in stopped if not case["fixture"]}
         return found
-    except (Unusable, KeyError, TypeError, IndexError):
+    except (model.Unusable, KeyError, TypeError, IndexError):
         return {}

@@ -20,16 +20,7 @@ from msgspec.structs import replace
 
 from iobands import snapshot
 from iobands.notify.outbox import ENDED, Message, Topic
-from iobands.snapshot import (
-    Alert,
-    AlertEvent,
-    Certainty,
-    SeriesKey,
-    Severity,
-    Snapshot,
-    printable,
-    slug,
-)
+from iobands.snapshot import Alert, AlertEvent, Severity, Snapshot, printable
 from iobands.views import alert_lines, writing
 
 BEGAN: Final = "began"
@@ -202,7 +193,7 @@ def _begun(alerts: Sequence[Alert], now: datetime) -> Topic:
         falls=len(_events(alerts, snapshot.FELL)),
         found=len(_events(alerts, snapshot.CAUSED)),
         system=_system_of(alerts),
-        certain=all(each.certainty in (None, Certainty.CERTAIN) for each in alerts),
+        certain=all(each.certainty in (None, snapshot.Certainty.CERTAIN) for each in alerts),
     )
 
 
@@ -269,10 +260,10 @@ def _is_over(topic: Topic, site: Snapshot) -> bool:
         return False
     named = {each for each in topic.members if not each.startswith((_NAME, _ALERT))}
     if named.isdisjoint(each.name for each in (*site.series, *site.retired)):
-        fields = SeriesKey.__dataclass_fields__
+        fields = snapshot.SeriesKey.__dataclass_fields__
         columns = [snapshot.VARIABLE if name == "variable" else name for name in fields]
         rows = site.samples.select(*columns).unique().iter_rows()
-        return not named or any(slug(SeriesKey(*row)) in named for row in rows)
+        return not named or any(snapshot.slug(snapshot.SeriesKey(*row)) in named for row in rows)
     return True
 
 

@@ -25,15 +25,8 @@ import urllib3
 from msgspec.structs import asdict
 
 from iobands.model import naming, printable
-from iobands.notify.outbox import (
-    ENDED,
-    PORTS,
-    TRACKERS,
-    Message,
-    PartlySentError,
-    SendError,
-    secret,
-)
+from iobands.notify import outbox
+from iobands.notify.outbox import ENDED, Message, PartlySentError, SendError, secret
 
 _SECONDS: Final = 30
 _MAIL_SECONDS: Final = 60
@@ -214,7 +207,7 @@ def _by_server(mail: EmailMessage, options: Mapping[str, Any]) -> None:
     if "password" in options and "security" not in options:
         remedy = f"set security to starttls or tls, or {_TRUSTED}"
         raise SendError(f"the password would be sent unencrypted: {remedy}")
-    server, port = options.get("server", "localhost"), options.get("port", PORTS[security])
+    server, port = options.get("server", "localhost"), options.get("port", outbox.PORTS[security])
     with naming(options.get("ca", "")):
         context = ssl.create_default_context(cafile=options.get("ca"))
     link: smtplib.SMTP
@@ -275,7 +268,8 @@ def send_issue(message: Message, options: Mapping[str, Any], kind: str) -> None:
         headers["X-GitHub-Api-Version"] = "2022-11-28"
         number_of, text_of, comments_of = "number", "body", "comments"
         method, closing = "PATCH", {"state": "closed"}
-    issues, auth = f"{options.get('url', TRACKERS[kind]).rstrip('/')}/{path}", Headers(headers)
+    address = options.get("url", outbox.TRACKERS[kind]).rstrip("/")
+    issues, auth = f"{address}/{path}", Headers(headers)
 
     def search(url: str, query: Mapping[str, str], ident: str) -> dict[str, Any] | None:
         """Return the issue or the comment that carries `ident`, or None."""

@@ -15,15 +15,7 @@ from typing import Any, Final
 from iobands import snapshot
 from iobands.snapshot import Leftover, SeriesKey, Snapshot, State, figure
 from iobands.views import writing
-from iobands.views.writing import (
-    asked_text,
-    due_text,
-    maintenance_text,
-    plural,
-    share_text,
-    size_text,
-    time_text,
-)
+from iobands.views.writing import due_text, plural, share_text, size_text, time_text
 
 #: The command that shows what the digest leaves out.
 SHOW_ALL: Final = "iobands status --all"
@@ -47,7 +39,7 @@ def remarks_of(site: Snapshot, *, rejected: bool) -> Iterator[Remark]:
     """Yield the remarks on a site, the most urgent first; remarks without lines are not shown."""
     yield Remark("Uneven placement of files on storage targets", unevenly_placed(site))
     planned = [
-        f"{asked_text(site, ask)}: next repeat {due_text(ask, site.now)} ({ask.why})"
+        f"{writing.asked_text(site, ask)}: next repeat {due_text(ask, site.now)} ({ask.why})"
         for ask in site.planned
     ]
     yield Remark("To be measured again by the hourly `iobands run --suspects`", planned)
@@ -121,7 +113,7 @@ def not_measured(site: Snapshot) -> list[str]:
 def maintenance_lines(site: Snapshot) -> list[str]:
     """Return a line for each maintenance in progress: where, its times, and the next one."""
     return [
-        f"{', '.join(window.file_systems) or system}: {maintenance_text(window, site.now)}"
+        f"{', '.join(window.file_systems) or system}: {writing.maintenance_text(window, site.now)}"
         for system, windows in site.maintenance.items()
         for window in windows
         if any(site.now in span for span in window.spans(site.now)[-1:])
