@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from iobands import model
 from iobands.bands.file import check_match
+from iobands.model import Document, Steps, canonical
 
 MEDIAN_QUANTILE: Final = 0.5
 _SCHEMA_FILE: Final = Path(__file__).with_name("contract.schema.yaml")
@@ -56,7 +57,7 @@ class ContractLine:
     def is_of(self, fields: Mapping[str, Any]) -> bool:
         """Whether the line is about a check or a run with these fields."""
         return all(
-            model.canonical(fields.get(name)) == model.canonical(wanted)
+            canonical(fields.get(name)) == canonical(wanted)
             for name, wanted in {"case": None, **self.match}.items()
             if name != "variable"
         )
@@ -70,7 +71,7 @@ class Contract:
     title: str
     lines: tuple[ContractLine, ...]
     digest: str
-    document: model.Document
+    document: Document
 
 
 def parse_contract(content: bytes, path: Path) -> Contract:
@@ -88,8 +89,8 @@ def parse_contract(content: bytes, path: Path) -> Contract:
     return Contract(said["system"], said["title"], lines, digest, document)
 
 
-def _line(document: model.Document, number: int) -> ContractLine:
-    steps: model.Steps = ["lines", number]
+def _line(document: Document, number: int) -> ContractLine:
+    steps: Steps = ["lines", number]
     said = document.at(steps)
     check_match(document, [*steps, "match"], said["match"])
     unit = model.VARIABLE_UNITS[said["match"]["variable"]]

@@ -15,6 +15,7 @@ import yaml
 
 from iobands import model
 from iobands.bands.band import Band, Bands, Epoch, Judgement, Limit, Window, log_fence
+from iobands.model import Document, FileError, Steps, canonical
 
 _SCHEMA_FILE: Final = Path(__file__).with_name("bands.schema.yaml")
 _LIMITS: Final = ("at_most", "at_least", "about")
@@ -35,14 +36,14 @@ def load_bands(directory: Path, system: str) -> Bands:
     unread: list[model.Rejected] = []
     found = model.entries(directory / model.path_part(system), unread)
     for each in unread:
-        raise model.FileError(str(each))
+        raise FileError(str(each))
     others = [path for path in found if path.suffix == ".yaml" and path.name[:2] != ".#"]
     paths = [*([own] if own.exists() or own.is_symlink() else []), *others]
     parts = {path: parse_bands(model.read_content(path), path, system) for path in paths}
     every = [(epoch, path) for path, part in parts.items() for epoch in part.epochs]
     for (one, first), (other, second) in combinations(every, 2):
         if first != second and _are_twins(one, other):
-            raise model.FileError(
+            raise FileError(
                 f"{second}: epoch {other.name!r} since {other.since.isoformat()} has the same name "
                 f"or beginning as {one.name!r} in {first}; correct one"
             )
@@ -94,7 +95,7 @@ def _are_twins(one: Epoch, other: Epoch) -> bool:
     return one.name == other.name or one.since == other.since
 
 
-def _without_size(document: model.Document) -> Iterator[str]:
+def _without_size(document: Document) -> Iterator[str]:
     """Yield a warning for each published band that does not name the size of its runs."""
     for number, epoch in enumerate(document.value["epochs"]):
         steps = ("epochs", number, "bands")
@@ -105,7 +106,7 @@ def _without_size(document: model.Document) -> Iterator[str]:
                 yield str(document.error([*steps, index, "match"], problem))
 
 
-def _window(document: model.Document, number: int) -> Window:
+def _window(document: Document, number: int) -> Window:
     steps = ("maintenance", number)
     said = document.at(steps)
     begin, end = (_time(document, (*steps, name)) for name in ("from", "to"))
@@ -121,7 +122,7 @@ def _window(document: model.Document, number: int) -> Window:
     return Window(begin, end, said["reason"], said.get("repeat", ""), zone, names)
 
 
-def _epoch(document: model.Document, number: int) -> Epoch:
+def _epoch(document: Document, number: int) -> Epoch:
     steps = ("epochs", number)
     said = document.at(steps)
     judgements = [
@@ -140,14 +141,14 @@ def _epoch(document: model.Document, number: int) -> Epoch:
     )
 
 
-def _time(document: model.Document, steps: model.Steps) -> datetime:
+def _time(document: Document, steps: Steps) -> datetime:
     try:
         return model.parse_time(document.at(steps))
     except ValueError as error:
         raise document.error(steps, str(error)) from None
 
 
-def _judgement(document: model.Document, steps: model.Steps, epoch: Mapping[str, Any]) -> Judgement:
+def _judgement(document: Document, steps: Steps, epoch: Mapping[str, Any]) -> Judgement:
     band = document.at(steps)
     check_match(document, [*steps, "match"], band["match"])
     variable = band["match"].get("variable")
@@ -177,26 +178,24 @@ def _judgement(document: model.Document, steps: model.Steps, epoch: Mapping[str,
     return Band(**fields)
 
 
-def check_match(document: model.Document, steps: model.Steps, match: Mapping[str, object]) -> None:
+def check_match(document: Document, steps: Steps, match: Mapping[str, object]) -> None:
     """Check the fields of a `match` and their values, or raise FileError."""
     system = document.value["system"]
     for name, wanted in match.items():
         problem = None
         if name not in model.MATCH_FIELDS:
             problem = f"is not a field; {model.one_of(name, model.MATCH_FIELDS)}"
-        elif name in model.NUMERIC_FIELDS and isinstance(model.canonical(wanted), str):
+        elif name in model.NUMERIC_FIELDS and isinstance(canonical(wanted), str):
             problem = f"is {wanted!r}; write a number"
         elif name == "variable" and wanted not in model.VARIABLE_UNITS:
             problem = model.unknown(wanted, model.VARIABLE_UNITS)
-        elif name == "system" and model.canonical(wanted) != model.canonical(system):
+        elif name == "system" and canonical(wanted) != canonical(system):
             problem = f"is {wanted!r}, in the file of {system}; leave it out"
         if problem:
             raise document.error([*steps, name], problem)
 
 
-def _refuse_ambiguity(
-    bands: Sequence[Judgement], document: model.Document, steps: model.Steps
-) -> None:
+def _refuse_ambiguity(bands: Sequence[Judgement], document: Document, steps: Steps) -> None:
     """Refuse two equally specific bands that can both apply to one series."""
     # grouped by the names that they match: few, even with a band for each of hundreds of series
     kinds: defaultdict[tuple[int, str, bool, frozenset[str]], list[int]] = defaultdict(list)
@@ -257,12 +256,12 @@ def write_epoch(directory: Path, system: str, epoch: Epoch) -> Path:
     text = epoch_yaml(system, epoch)
     parse_bands(text.encode(), path, system)
     if path.exists():
-        raise model.FileError(f"{path}: already exists; choose another name")
+        raise FileError(f"{path}: already exists; choose another name")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         model.replace_file(path, text.encode())
     except OSError as error:
-        raise model.FileError(f"{path}: {error.strerror or error}") from error
+        raise FileError(f"{path}: {error.strerror or error}") from error
     return path
 
 

@@ -28,6 +28,7 @@ from iobands import model
 from iobands.measure import run_directories
 from iobands.measure.lock import STOPPED, lock_path, read_holder
 from iobands.measure.run_directories import new_note, notes_of, of_suite, read_notes, sweep
+from iobands.model import SessionError
 
 _FILES: Final = ("benchio", "build.out", "environment", "identity", "libraries")
 _SUMS: Final = "SHA256SUMS"
@@ -44,20 +45,18 @@ def take_build(site: Path, place: tuple[str, str, str], program: Path) -> dict[s
     builds, pointer = site / "builds", build_pointer(site, *place)
     about = builds.lstat()
     if (about.st_uid, about.st_mode) != (os.geteuid(), stat.S_IFDIR | 0o700):
-        raise model.SessionError(
-            f"{builds} must be your own directory, of mode 0700: chmod 700 {builds}"
-        )
+        raise SessionError(f"{builds} must be your own directory, of mode 0700: chmod 700 {builds}")
     key = model.read_small(pointer).decode("ascii", "replace")
     if not _KEY.fullmatch(key):
-        raise model.SessionError(f"{pointer} is damaged; {_AGAIN}")
+        raise SessionError(f"{pointer} is damaged; {_AGAIN}")
     kept = builds / key.strip()
     try:
         found = {name: model.read_small(kept / name) for name in (*_FILES, _SUMS)}
     except OSError as error:
-        raise model.SessionError(f"{kept}: {error.strerror}; {_AGAIN}") from error
+        raise SessionError(f"{kept}: {error.strerror}; {_AGAIN}") from error
     proven = [f"{hashlib.sha256(found[name]).hexdigest()}  {name}\n" for name in _FILES]
     if "".join(proven).encode() != found[_SUMS]:
-        raise model.SessionError(f"the benchio in {kept} was damaged or replaced; {_AGAIN}")
+        raise SessionError(f"the benchio in {kept} was damaged or replaced; {_AGAIN}")
     with os.fdopen(os.open(program, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o700), "wb") as stream:
         stream.write(found["benchio"])
     lines = found["environment"].decode("utf-8", "surrogateescape").split("\0")
@@ -142,7 +141,7 @@ def become_owner(site: Path) -> None:
     """
     about, is_root = site.lstat(), os.geteuid() == 0
     if stat.S_ISLNK(about.st_mode):
-        raise model.SessionError(f"{site} is a link; name the directory itself")
+        raise SessionError(f"{site} is a link; name the directory itself")
     if is_root and about.st_uid:
         owner = pwd.getpwuid(about.st_uid)
         os.initgroups(owner.pw_name, owner.pw_gid)
@@ -152,9 +151,9 @@ def become_owner(site: Path) -> None:
         os.chdir(site)
     elif about.st_uid != os.geteuid():
         whose = f"{site} belongs to user {about.st_uid}"
-        raise model.SessionError(f"{whose}; run it as that user, or as root")
+        raise SessionError(f"{whose}; run it as that user, or as root")
     elif is_root and about.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
-        raise model.SessionError(f"{site}: others may write there, so root runs nothing there")
+        raise SessionError(f"{site}: others may write there, so root runs nothing there")
 
 
 def await_session(perflogs: Path, until: float, say: Callable[[str], None]) -> None:
@@ -166,7 +165,7 @@ def await_session(perflogs: Path, until: float, say: Callable[[str], None]) -> N
             if holder.is_alive is None and age > STOPPED:
                 return
         if time.monotonic() > until:
-            raise model.SessionError(f"a session is measuring: {holder}")
+            raise SessionError(f"a session is measuring: {holder}")
         if not said:
             said = f"waits: a session is measuring: {holder}"
             say(said)

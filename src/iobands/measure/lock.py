@@ -33,6 +33,7 @@ from typing import Final
 from iobands import model
 from iobands.measure.documents import decoded, read_object, write_document
 from iobands.measure.processes import Process, forget_jobs
+from iobands.model import LastSession, Rejected, SessionError, Unusable
 
 LOCK_NAME: Final = ".session.json"
 #: The command of a session that ends when another one begins.
@@ -49,13 +50,13 @@ _YIELD_WAIT: Final = 2 * _BEAT + 180  # seconds to wait for a session that yield
 _PAUSE: Final = 2.0
 
 
-class BusyError(model.SessionError):
+class BusyError(SessionError):
     """Another session holds the lock."""
 
 
-def refusal(error: OSError, path: Path) -> model.SessionError:
+def refusal(error: OSError, path: Path) -> SessionError:
     """Return the error for a failed system call on `path` below the perflogs."""
-    return model.SessionError(
+    return SessionError(
         f"{path}: {error.strerror or error}; nothing was measured, as no sample could be "
         f"recorded: {_remedy(error, path)}"
     )
@@ -69,7 +70,7 @@ def refusing(perflogs: Path) -> Iterator[None]:
     except OSError as error:
         path = Path(error.filename or perflogs)
         if perflogs not in {path, *path.parents}:
-            raise model.SessionError(f"{path}: {error.strerror}; nothing was measured") from error
+            raise SessionError(f"{path}: {error.strerror}; nothing was measured") from error
         raise refusal(error, path) from error
 
 
@@ -230,7 +231,7 @@ def _linked(new: Path, path: Path) -> bool:
         if error.errno not in _NO_LINKS:
             raise
         needs = "the lock needs a file system with hard links"
-        raise model.SessionError(
+        raise SessionError(
             f"{path}: {error.strerror}; nothing was measured: {needs}; "
             f"make {path.parent} a link to a directory on one"
         ) from error
@@ -243,9 +244,9 @@ def _read(path: Path) -> Holder | None:
     except FileNotFoundError:
         return None
     except OSError as error:
-        raise model.SessionError(f"{path}: {error.strerror}") from error
-    except model.Unusable:
-        raise model.SessionError(f"{path} is damaged; remove it if no session is running") from None
+        raise SessionError(f"{path}: {error.strerror}") from error
+    except Unusable:
+        raise SessionError(f"{path} is damaged; remove it if no session is running") from None
 
 
 def join(perflogs: Path, holder: Holder) -> None:
@@ -257,7 +258,7 @@ def join(perflogs: Path, holder: Holder) -> None:
 
 def release(perflogs: Path, session: str) -> None:
     """Forget the jobs of `session` and remove its lock; if that fails, the lock becomes stale."""
-    with suppress(model.SessionError, OSError):
+    with suppress(SessionError, OSError):
         holder = read_holder(perflogs)
         if holder and holder.session == session:
             forget_jobs(perflogs)
@@ -307,7 +308,7 @@ def start_beating(perflogs: Path, holder: Holder) -> Callable[[], None]:
         while not ended.wait(pause):
             with suppress(OSError):  # a file server may not answer for a while
                 found: Holder | None = holder
-                with suppress(model.SessionError):
+                with suppress(SessionError):
                     found = read_holder(perflogs)
                 is_anothers = found is not None and found.session != holder.session
                 if is_anothers or (holder.yields and wanted(perflogs).exists()):
@@ -341,15 +342,15 @@ _RECORD_SCHEMA: Final = 1
 _LATER: Final = range(_RECORD_SCHEMA, 100)  # fields that a newer iobands added are ignored
 
 
-def begin_record(perflogs: Path, holder: Holder, tag: str, system: str | None) -> model.LastSession:
+def begin_record(perflogs: Path, holder: Holder, tag: str, system: str | None) -> LastSession:
     """Record that a session has begun, or raise OSError."""
     host, began = holder.processes[0].host, model.parse_time(holder.began)
-    record = model.LastSession(holder.session, tag, system, host, began)
+    record = LastSession(holder.session, tag, system, host, began)
     write_record(perflogs, record)
     return record
 
 
-def write_record(perflogs: Path, record: model.LastSession | None) -> None:
+def write_record(perflogs: Path, record: LastSession | None) -> None:
     """Replace the record, or remove it for None, or raise OSError."""
     if record:
         said = {"schema": _RECORD_SCHEMA, **asdict(record)}
@@ -366,9 +367,7 @@ def record_killed(perflogs: Path, session: str) -> None:
             write_record(perflogs, record)
 
 
-def read_last_session(
-    perflogs: Path, rejected: list[model.Rejected] | None = None
-) -> model.LastSession | None:
+def read_last_session(perflogs: Path, rejected: list[Rejected] | None = None) -> LastSession | None:
     """Return the record, None if it does not exist or is damaged; `rejected` gets the reason.
 
     A session without an end counts as `killed` unless its processes may still run. If it has given
@@ -377,17 +376,17 @@ def read_last_session(
     path = perflogs / RECORD_NAME
     failed = [] if rejected is None else rejected
     try:
-        record = decoded(model.LastSession, read_object(path, _LATER)) if path.exists() else None
+        record = decoded(LastSession, read_object(path, _LATER)) if path.exists() else None
     except OSError as error:
         failed.append(model.not_read(path, error))
         return None
-    except model.Unusable:
+    except Unusable:
         why = "not the record of a session; the next session replaces it"
-        failed.append(model.Rejected(path, 0, why))
+        failed.append(Rejected(path, 0, why))
         return None
     if record is None or record.ended is not None or record.how != model.RUNNING:
         return record
-    with suppress(model.SessionError):
+    with suppress(SessionError):
         holder = read_holder(perflogs)
         if holder and holder.session == record.session and holder.is_alive is not False:
             return record

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple, TypeVar
 
 from iobands import model
+from iobands.model import CheckRun, Rejected, RunReports, Unusable, canonical
 
 _Type = TypeVar("_Type")
 #: The reason of a job that was given up because Slurm does not report its state.
@@ -56,7 +57,7 @@ def read_run_reports(
     until: datetime | None = None,
     *,
     as_of: bool = False,
-) -> model.RunReports:
+) -> RunReports:
     """Read `<system>/reports/*.json` below `directory`, back to `within` before the newest session.
 
     If a series is overdue after `within`, older reports say nothing new. A session is never newer
@@ -64,27 +65,25 @@ def read_run_reports(
     that ended after `until` are left out. Of several runs of a check in one report, as after
     retries, the last one counts. Damaged reports are rejected; with `as_of`, only up to `until`.
     """
-    runs: list[model.CheckRun] = []
+    runs: list[CheckRun] = []
     newest: datetime | None = None
-    rejected: list[model.Rejected] = []
+    rejected: list[Rejected] = []
     for changed, path in reversed(by_age(report_files(directory, system, rejected))):
         if newest and newest.timestamp() - changed > within.total_seconds():
             break
         try:
             end, of_report = read_report(path)
-        except model.Unusable as reason:
+        except Unusable as reason:
             why = reason.__cause__
             unread = model.not_read(path, why) if isinstance(why, OSError) else None
             if unread or not (as_of and until) or changed <= until.timestamp():
-                rejected.append(unread or model.Rejected(path, 0, str(reason)))
+                rejected.append(unread or Rejected(path, 0, str(reason)))
         else:
             if end and (until is None or end <= until):
                 newest = max(newest or end, end)
                 runs += of_report
     runs.sort(key=lambda run: (run.when, run.report))
-    return model.RunReports(
-        tuple(runs), newest, tuple(sorted(rejected, key=lambda each: each.path))
-    )
+    return RunReports(tuple(runs), newest, tuple(sorted(rejected, key=lambda each: each.path)))
 
 
 def by_age(paths: Iterable[Path]) -> list[tuple[float, Path]]:
@@ -99,11 +98,11 @@ def by_age(paths: Iterable[Path]) -> list[tuple[float, Path]]:
     return sorted((changed(path), path) for path in paths)
 
 
-def read_report(path: Path) -> tuple[datetime | None, list[model.CheckRun]]:
+def read_report(path: Path) -> tuple[datetime | None, list[CheckRun]]:
     """Return the end of the session and its runs, None and [] for a dry run, or raise Unusable."""
     session, cases = load_report(path)
     if (end := model.from_unix(_number(session, "time_end_unix"))) is None:
-        raise model.Unusable("not a run report: no time_end_unix")
+        raise Unusable("not a run report: no time_end_unix")
     if "--dry-run" in str(session.get("cmdline")).split():
         return None, []
     by_key = {_key(case): case for case in cases}
@@ -111,7 +110,7 @@ def read_report(path: Path) -> tuple[datetime | None, list[model.CheckRun]]:
     return end, list({run.identity: run for run in runs}.values())
 
 
-def _run(case: Part, end: datetime, path: Path, cases: Mapping[_Key, Part]) -> model.CheckRun:
+def _run(case: Part, end: datetime, path: Path, cases: Mapping[_Key, Part]) -> CheckRun:
     def text(name: str) -> str:
         value = case.get(name)
         return value if isinstance(value, str) else ""
@@ -120,7 +119,7 @@ def _run(case: Part, end: datetime, path: Path, cases: Mapping[_Key, Part]) -> m
         return text(name) if re.fullmatch(model.PATH_PART, text(name)) else "unnamed"
 
     fields = {
-        name: model.canonical(value)
+        name: canonical(value)
         for name in model.SERIES_FIELDS
         if isinstance(value := case.get(name, "<undefined>"), str | int | float | None)
         if value != "<undefined>"
@@ -128,7 +127,7 @@ def _run(case: Part, end: datetime, path: Path, cases: Mapping[_Key, Part]) -> m
     lacks, why = _lacks(case, cases) or (None, None)
     seconds = (_number(case, "nodes") or 0) * (_number(case, "time_limit") or 0)
     values = case.get("perfvalues")
-    return model.CheckRun(
+    return CheckRun(
         name=model.check_name(text("display_name")).strip() or text("name").strip() or "unnamed",
         system=place("system"),
         partition=place("partition"),
@@ -142,7 +141,7 @@ def _run(case: Part, end: datetime, path: Path, cases: Mapping[_Key, Part]) -> m
         recorded=frozenset(
             key.rsplit(":", 1)[-1]
             for key, figures in (values.items() if isinstance(values, dict) else ())
-            if isinstance(figures, list) and isinstance(model.canonical([*figures, None][0]), float)
+            if isinstance(figures, list) and isinstance(canonical([*figures, None][0]), float)
         ),
         when=model.from_unix(_number(case, "job_completion_time_unix")) or end,
         report=path,
@@ -163,7 +162,7 @@ def _reason(said: str, case: Part) -> str:
         return "not run, as a check that it depends on failed"
     if case.get("result") == "skip":
         # ReFrame does not report why it skipped a check; the checks keep it in a variable
-        said = str(model.canonical(case.get("skip_reason")) or "")
+        said = str(canonical(case.get("skip_reason")) or "")
     if words := _words_of_command(said):
         return words
     lines = [line for line in said.splitlines() if not line.startswith("|")]
@@ -236,7 +235,7 @@ def _key(case: Part) -> _Key:
 
 
 def report_files(
-    perflogs: Path, system: str | None = None, rejected: list[model.Rejected] | None = None
+    perflogs: Path, system: str | None = None, rejected: list[Rejected] | None = None
 ) -> list[Path]:
     """Return the reports of a system or all; `rejected` gets directories that cannot be listed."""
     failed = [] if rejected is None else rejected
@@ -269,23 +268,23 @@ def load_report(path: Path) -> Report:
         # a store keeps an empty file as a line break
         report = json.loads(model.read_small(path, _LARGEST).strip())
     except OSError as error:
-        raise model.Unusable(model.not_read(path, error).reason) from error
+        raise Unusable(model.not_read(path, error).reason) from error
     except (ValueError, RecursionError) as error:  # not JSON, or not UTF-8
-        raise model.Unusable(f"not JSON: {error}".splitlines()[0]) from error
+        raise Unusable(f"not JSON: {error}".splitlines()[0]) from error
     if not isinstance(report, dict):
-        raise model.Unusable("not a run report: not an object")
+        raise Unusable("not a run report: not an object")
     session = _of_type(dict, report, "session_info")
     runs = _of_type(list, report, "runs")
     cases = [each for run in runs for each in _of_type(list, run, "testcases", "a run without")]
     if not all(isinstance(each, dict) for each in cases):
-        raise model.Unusable("not a run report: a test case that is not an object")
+        raise Unusable("not a run report: a test case that is not an object")
     return Report(session, cases)
 
 
 def _of_type(type_: type[_Type], part: object, name: str, lacks: str = "no") -> _Type:
     value = part.get(name) if isinstance(part, dict) else None
     if not isinstance(value, type_):
-        raise model.Unusable(f"not a run report: {lacks} {name}")
+        raise Unusable(f"not a run report: {lacks} {name}")
     return value
 
 
@@ -307,7 +306,7 @@ def totals_of(report: Report) -> tuple[dict[str, int], dict[str, float]]:
     names = {"ran": "cases", "failed": "failures", "aborted": "aborted", "skipped": "skipped"}
     counts = {name: _number(report.session, f"num_{key}") for name, key in names.items()}
     if counts["ran"] is None:
-        raise model.Unusable("not a run report: no num_cases")
+        raise Unusable("not a run report: no num_cases")
     measured = [case for case in report.cases if _number(case, "seconds_io")]
     spent = {"total": _number(report.session, "time_elapsed") or 0.0}
     for name, cases, key in (

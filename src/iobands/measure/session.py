@@ -23,11 +23,13 @@ from iobands import model
 from iobands.measure import lock, plan, reframe
 from iobands.measure.perflogs import open_to_all, recent_reports, reconcile, require_room
 from iobands.measure.processes import Process, cancel_jobs, end_session
+from iobands.measure.reframe import Ended, NothingSelectedError, Selection, Workplace
 from iobands.measure.run_directories import clean_up, prune
 from iobands.measure.run_reports import load_report, read_report, totals_of
+from iobands.model import Ask, FileError, LastSession, SessionError, Unusable
 
 #: Judges what was measured so far, and returns what to measure again.
-Judge = Callable[[], Sequence[model.Ask]]
+Judge = Callable[[], Sequence[Ask]]
 
 
 @dataclass(frozen=True)
@@ -42,11 +44,11 @@ class SessionOutcome:
     problems: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     seconds: Mapping[str, float] = field(default_factory=dict)
-    measured: tuple[model.Ask, ...] = ()
+    measured: tuple[Ask, ...] = ()
 
 
 def measure(
-    at: reframe.Workplace, selection: reframe.Selection, limit: float, judge: Judge = tuple
+    at: Workplace, selection: Selection, limit: float, judge: Judge = tuple
 ) -> SessionOutcome:
     """Run the selected checks one after the other, and judge.
 
@@ -63,7 +65,7 @@ def measure(
         with lock.refusing(perflogs):
             begun, outcome = _recorded(at, selection, holder, limit)
         if outcome.how == model.INTERRUPTED:
-            raise model.SessionError("; ".join(outcome.problems))
+            raise SessionError("; ".join(outcome.problems))
         clean_up(at.root, selection.system, at.read_site_file, notes)
         outcome = replace(outcome, notes=(*notes, *outcome.notes))
         asks = judge()
@@ -82,8 +84,8 @@ def measure(
 
 
 def _recorded(
-    at: reframe.Workplace, selection: reframe.Selection, holder: lock.Holder, limit: float
-) -> tuple[model.LastSession, SessionOutcome]:
+    at: Workplace, selection: Selection, holder: lock.Holder, limit: float
+) -> tuple[LastSession, SessionOutcome]:
     """Run the checks of a session, and record how it ended."""
     perflogs = at.perflogs
     clock = lock.clock_problem(perflogs)
@@ -95,7 +97,7 @@ def _recorded(
         if clock:
             outcome = replace(outcome, problems=(clock, *outcome.problems))
         return begun, _end(perflogs, begun, outcome)
-    except reframe.NothingSelectedError:
+    except NothingSelectedError:
         lock.write_record(perflogs, former)  # as no session took place
         raise
     except BaseException as error:  # also Ctrl-C before ReFrame runs and after it
@@ -107,7 +109,7 @@ def _recorded(
             prune(at.root)
 
 
-def _end(perflogs: Path, begun: model.LastSession, outcome: SessionOutcome) -> SessionOutcome:
+def _end(perflogs: Path, begun: LastSession, outcome: SessionOutcome) -> SessionOutcome:
     """Record how a session ended; if that fails, return the outcome with one more problem."""
     record = replace(
         begun,
@@ -125,7 +127,7 @@ def _end(perflogs: Path, begun: model.LastSession, outcome: SessionOutcome) -> S
     return outcome
 
 
-def measure_again(at: reframe.Workplace, judge: Judge, limit: float) -> SessionOutcome | None:
+def measure_again(at: Workplace, judge: Judge, limit: float) -> SessionOutcome | None:
     """Measure what `judge` returns, and judge anew; None if another session is measuring.
 
     It leaves no record, so the next session stays due. It ends early if another session begins.
@@ -147,7 +149,7 @@ def measure_again(at: reframe.Workplace, judge: Judge, limit: float) -> SessionO
     return None
 
 
-def _for_this_machine(at: reframe.Workplace, asks: Sequence[model.Ask]) -> list[model.Ask]:
+def _for_this_machine(at: Workplace, asks: Sequence[Ask]) -> list[Ask]:
     """Return the asks for this machine's systems, or all if no site file names this host.
 
     The directory may be shared with another cluster, whose jobs must not run here.
@@ -164,11 +166,11 @@ def _for_this_machine(at: reframe.Workplace, asks: Sequence[model.Ask]) -> list[
 
 def _require_clock(perflogs: Path) -> None:
     if clock := lock.clock_problem(perflogs):
-        raise model.SessionError(clock)
+        raise SessionError(clock)
 
 
 def measure_apart(
-    at: reframe.Workplace, selections: Sequence[reframe.Selection], limit: float
+    at: Workplace, selections: Sequence[Selection], limit: float
 ) -> list[SessionOutcome]:
     """Run some checks in a session that leaves no record, and return how each selection ended.
 
@@ -184,15 +186,13 @@ def measure_apart(
             if outcomes[-1].how != model.COMPLETED:
                 break
         if outcomes[-1].how == model.INTERRUPTED:
-            raise model.SessionError("; ".join(outcomes[-1].problems))
+            raise SessionError("; ".join(outcomes[-1].problems))
         clean_up(at.root, selections[0].system, at.read_site_file, notes)
     outcomes[0] = replace(outcomes[0], notes=(*notes, *outcomes[0].notes))
     return outcomes
 
 
-def _session(
-    at: reframe.Workplace, selection: reframe.Selection, session: str, limit: float
-) -> SessionOutcome:
+def _session(at: Workplace, selection: Selection, session: str, limit: float) -> SessionOutcome:
     perflogs = at.perflogs
     at.step("selecting checks")
     (perflogs / reframe.LOG).write_bytes(b"")
@@ -210,7 +210,7 @@ def _session(
         try:
             found, seconds = totals_of(load_report(first))
             counts |= found
-        except model.Unusable as error:
+        except Unusable as error:
             why = f"{error}; ReFrame's output is in {perflogs / reframe.LOG}"
             try:
                 require_room(first.parent)
@@ -242,11 +242,11 @@ def _session(
 
 
 def _why_nothing(
-    root: Path, selection: reframe.Selection, ended: reframe.Ended, left_out: Sequence[str]
-) -> model.SessionError:
+    root: Path, selection: Selection, ended: Ended, left_out: Sequence[str]
+) -> SessionError:
     """Return why ReFrame measured nothing, or did not run to its end."""
     if ended.selected_none and not left_out:
-        return reframe.NothingSelectedError(why_none(root, selection))
+        return NothingSelectedError(why_none(root, selection))
     log = root / "perflogs" / reframe.LOG
     if ended.cases is None:
         unloaded = [f"not loaded: {each}" for each in ended.not_loaded]
@@ -255,12 +255,12 @@ def _why_nothing(
         why = ended.said if ended.status else "; ".join([*left_out, *unloaded])
         # without them all arguments are iobands' own, and the next session would fail as well
         is_own = selection.extra or (selection.system and ended.status == reframe.WRONG_ARGUMENT)
-        return (reframe.NothingSelectedError if is_own else model.SessionError)(why)
+        return (NothingSelectedError if is_own else SessionError)(why)
     left = f"ReFrame ended with status {ended.status} and left {len(ended.reports)} run reports"
-    return model.SessionError(f"{left}; its output is in {log}: {ended.said}")
+    return SessionError(f"{left}; its output is in {log}: {ended.said}")
 
 
-def why_none(root: Path, selection: reframe.Selection) -> str:
+def why_none(root: Path, selection: Selection) -> str:
     """Return why no check was selected, with the known tags."""
     lists = "`iobands reframe -- -L` lists all"
     if selection.tag is None:
@@ -274,9 +274,7 @@ def why_none(root: Path, selection: reframe.Selection) -> str:
     return f"{have}; {model.one_of(selection.tag, sorted(tags))}"
 
 
-def _ask_again(
-    at: reframe.Workplace, asks: Sequence[model.Ask], session: str, limit: float
-) -> SessionOutcome:
+def _ask_again(at: Workplace, asks: Sequence[Ask], session: str, limit: float) -> SessionOutcome:
     """Measure `asks` again, as far as the limits of their site files allow.
 
     A repeat waits until some minutes have passed since its low run. Each ask is recorded in the
@@ -286,7 +284,7 @@ def _ask_again(
     now = datetime.now(timezone.utc)
     try:
         limits = {ask: plan.limits_of(at.read_site_file, ask.place) for ask in asks}
-    except model.FileError as error:
+    except FileError as error:
         return SessionOutcome(problems=(str(error),))
     chosen = plan.allowed(asks, plan.read_plan(perflogs).asked, limits, now)
     wanted = (ask for ask in asks if limits[ask].allow and limits[ask].repeat)
@@ -297,7 +295,7 @@ def _ask_again(
     how = model.COMPLETED
     problems: list[str] = []
     failed: defaultdict[str, list[str]] = defaultdict(list)
-    measured: list[model.Ask] = []
+    measured: list[Ask] = []
     reports: list[Path] = []
     try:  # a full disk must not lose the digest of earlier runs
         if chosen and chosen[0].purpose == model.REPEAT and begin > now:
@@ -332,7 +330,7 @@ def _ask_again(
     )
 
 
-def _selections(asks: Sequence[model.Ask]) -> Iterator[tuple[reframe.Selection, list[model.Ask]]]:
+def _selections(asks: Sequence[Ask]) -> Iterator[tuple[Selection, list[Ask]]]:
     """Yield a selection and its asks for each partition, environment, purpose, target and node."""
     how = attrgetter("place", "environ", "purpose", "target", "node")
     for (place, environ, purpose, target, node), own in model.grouped_by(asks, how).items():
@@ -342,10 +340,10 @@ def _selections(asks: Sequence[model.Ask]) -> Iterator[tuple[reframe.Selection, 
         yield reframe.selection_of([ask.check for ask in own], place, environ, purpose, words), own
 
 
-def _why_not(ask: model.Ask, reports: Iterable[Path]) -> str:
+def _why_not(ask: Ask, reports: Iterable[Path]) -> str:
     """Return why an ask gave no rate, by the run reports; empty if it gave one."""
     for path in reports:
-        with suppress(model.Unusable):
+        with suppress(Unusable):
             for run in read_report(path)[1]:
                 if run.identity == ask.of_check:
                     return "" if run.recorded else run.reason or run.result
@@ -388,7 +386,7 @@ def end_rest(perflogs: Path, session: str, *, waited: bool = False) -> list[str]
     if left:
         pids = ", ".join(str(process.pid) for process in left)
         notes.append(f"could not be killed; probably blocked on a hung file system: pid {pids}")
-    with suppress(model.SessionError):  # without the lock, the noted jobs are another session's
+    with suppress(SessionError):  # without the lock, the noted jobs are another session's
         holder = lock.read_holder(perflogs)
         waited |= holder is not None and Process.this() not in holder.processes
     return notes if waited else [*notes, *cancel_jobs(perflogs)]
