@@ -28,8 +28,9 @@ _FIGURES: Final = ("floor", "lower_quartile", "median", "upper_quartile", "maxim
 def load_bands(directory: Path, system: str) -> Bands:
     """Read the bands of a system; without a file, it has no epochs.
 
-    They are in `<system>.yaml`, which people write, and in the files of `<system>/`, which `iobands
-    calibrate` and `iobands epoch` add. Raises FileError if one cannot be read or breaks contract 3.
+    They are in `<system>.yaml`, which people write, and in the files of `<system>/`, which
+    `iobands calibrate` and `iobands epoch` add. Raises FileError if one cannot be read, or breaks
+    contract 3.
     """
     own = directory / f"{model.path_part(system)}.yaml"
     # A file that begins with .# is the lock of an editor.
