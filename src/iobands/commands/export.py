@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta, timezone
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Final, Literal
 
@@ -167,11 +168,8 @@ def pull(
             problem = "the store has no samples yet; measure and push"
             raise cli.failure(f"{stores.without_password(url)}: {problem}")
         with opened_store(to, new=True) as target:
-
-            def copy(name: str) -> str:
-                return plural(pushing.copy(source, target, name), "sample")
-
-            _of_each(names, copy, "copied")
+            copied = partial(pushing.copy, source, target)
+            _of_each(names, lambda name: plural(copied(name), "sample"), "copied")
 
 
 def forget(

@@ -182,11 +182,7 @@ def mend_loading() -> None:
         return
     loader = sys.modules["reframe.frontend.loader"].RegressionCheckLoader
     load_from_file = loader.load_from_file
-
-    def load_once(self: _Reframe, filename: str, force: bool = False) -> object:
-        return load_from_file(self, filename)
-
-    loader.load_from_file = load_once
+    loader.load_from_file = lambda self, filename, force=False: load_from_file(self, filename)
     field: _Reframe = import_module("reframe.core.fields").TypedField
     set_value = field.__set__
 
