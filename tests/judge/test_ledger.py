@@ -22,7 +22,7 @@ from iobands.snapshot import (
 )
 from iobands.source.action_log import ALERT_LOG, alert_log, append
 from iobands.views.alert_lines import details
-from tests.factory import NOW, daily, days_ago, write_perflog
+from tests.factory import NOW, daily, days_ago, write_bands, write_perflog
 from tests.sites import DAY, EIGHT, SiteFiles, look, slow
 
 
@@ -278,3 +278,35 @@ def test_a_fall_of_the_past_keeps_its_size_where_the_series_is_unstable_today(
     assert found.series[0].status.state is State.UNSTABLE
     (entry,) = (each for each in found.ledger.entries if each.number == 1)
     assert entry.ratio == pytest.approx(0.6, rel=0.1)
+
+
+@pytest.mark.parametrize("later", [[], [1.0]], ids=["nothing", "a new perflog"])
+def test_an_alert_whose_perflog_is_missing_is_named_for_a_week(
+    tmp_path: Path, later: list[float]
+) -> None:
+    """After the perflog is gone, the next run begins a new one."""
+    rows = daily([*steady(60), *steady(20, 1.0)], last=1.25)
+    other = daily(steady(80), pattern="ssf")
+    files = SiteFiles(tmp_path).write([*rows, *other])
+    log = alert_log(files.perflogs, "here")
+    ALERT_LOG.append(log, files.judge().news["here"])
+    files.write([*other, *daily(later)])
+    judged = files.judge()
+    (found,) = judged.snapshot.alerts
+    assert (found.severity, found.subject) == (Severity.FAILED, "alert 1 disk fpp write_bw")
+    assert "restore the perflog" in found.reason
+    ALERT_LOG.append(log, judged.news["here"])
+    for days, is_named in ((6, True), (8, False)):
+        assert (found in files.read(NOW + days * DAY).alerts) is is_named
+    files.write([*rows, *other, *daily(later)])
+    (found,) = files.read().alerts
+    assert (found.number, found.ended) == (1, None)
+
+
+def test_an_alert_that_an_epoch_ends_lacks_no_samples(tmp_path: Path) -> None:
+    files = SiteFiles(tmp_path).write(daily([*steady(60), *steady(20, 1.0)]))
+    ALERT_LOG.append(alert_log(files.perflogs, "here"), files.judge().news["here"])
+    write_bands(files.bands, since=days_ago(10))
+    site = files.read()
+    assert [each.end for each in site.past] == ["withdrawn"]
+    assert not [each for each in site.alerts if each.severity is Severity.FAILED]

@@ -13,7 +13,7 @@ from typing import Final
 import numpy as np
 
 from iobands.judge.causes import Records, candidates, tell_causes
-from iobands.judge.conditions import ENDED_BY, certainty, shared_by, subject_of
+from iobands.judge.conditions import ENDED_BY, WITHDRAWN, certainty, shared_by, subject_of
 from iobands.judge.detect import Budget
 from iobands.judge.fold import NEAR, Ending, Flaky, Happening, Story, fold
 from iobands.judge.groups import GroupDrop
@@ -221,7 +221,7 @@ def _ended(system: System, now: datetime, story: Story, over: Ending | None) -> 
         if action.kind in ENDED_BY and is_answer and action.when >= story.opened:
             return action.when, ENDED_BY[action.kind]
     # what is no longer found may be in files that cannot be read
-    return over or (None if system.is_incomplete else (now, "withdrawn"))
+    return over or (None if system.is_incomplete else (now, WITHDRAWN))
 
 
 def _of_story(system: System, story: Story) -> Alert:

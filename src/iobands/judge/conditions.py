@@ -48,6 +48,8 @@ from iobands.snapshot import (
 
 #: From this many series of a file system on, their low runs are one alert.
 _MANY: Final = 4
+#: For how long an alert that was withdrawn is reported if its samples are gone.
+_LOST: Final = timedelta(days=7)
 
 
 def of_preflight(obstacles: Iterable[Obstacle], several: bool) -> Iterator[Alert]:
@@ -88,6 +90,24 @@ def of_forgotten(actions: Iterable[Action], system: str, now: datetime) -> Itera
             )
             about, since = f"maintenance of {system}", each.window.begin
             yield Alert(Severity.FAILED, about, since=since, reason=reason, system=system)
+
+
+def of_lost(past: Iterable[Alert], first: Mapping[str, datetime], now: datetime) -> Iterator[Alert]:
+    """Yield an alert for each one that was withdrawn in the last week and whose samples are gone.
+
+    `first` is the time of the oldest sample of each series, by its name in files.
+    """
+    for each in past:
+        is_new = each.end == WITHDRAWN and each.ended and now - each.ended < _LOST
+        # a target or a node, whose name has blanks, may have other reasons to be no longer compared
+        seen = ((e.when, name) for e in each.events for name in e.names if " " not in name)
+        if is_new and any(first.get(name, now) > when for when, name in seen):
+            reason = (
+                f"withdrawn, as perflogs of {each.system} lack the samples that raised it; restore "
+                "the perflog that is missing, and the alert opens again"
+            )
+            about = f"alert {each.number} {each.subject}"
+            yield Alert(Severity.FAILED, about, reason=reason, system=each.system)
 
 
 def of_failures(findings: Iterable[Finding]) -> Iterator[Alert]:
@@ -223,6 +243,8 @@ _CERTAIN_ODDS: Final = 1000.0
 _LIKELY_ODDS: Final = 10.0
 
 
+#: How an alert ends if it is no longer found.
+WITHDRAWN: Final = "withdrawn"
 #: How an alert ends if a person acts on it.
 ENDED_BY: Final = {RESOLVE: "resolved", REBASELINE: "rebaselined", RETIRE: "retired"}
 

@@ -217,6 +217,8 @@ def _open_alerts(
     partitions = {(each.key.system, each.key.partition) for each in series}
     partitions |= {(each.system, each.partition) for each in stage.obstacles}
     yield from changed
+    first = {slug(key): each.first for key, each in known.histories.items()}
+    yield from conditions.of_lost(numbered, first, known.now)
     yield from conditions.of_suspicions(series, budgets)
     yield from conditions.of_missing(series, unfit)
     yield from conditions.of_low_runs(series, covered)
