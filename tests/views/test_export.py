@@ -118,6 +118,15 @@ def test_promtool_takes_the_metrics_and_the_history(site: Snapshot, tmp_path: Pa
     assert (NOW - moment).total_seconds() == 6 * 3600
 
 
+def test_series_of_nearly_the_same_volume_have_metrics_of_their_own(tmp_path: Path) -> None:
+    """Metrics with equal labels are an error for a parser of OpenMetrics."""
+    rows = [*daily([1.5] * 3, gib=0.1), *daily([2.5] * 3, gib=0.10000000000000002)]
+    write_perflog(tmp_path / "perflogs", rows)
+    lines = state_metrics(look(tmp_path)).splitlines()
+    named = [line.rpartition(" ")[0] for line in lines if not line.startswith("#")]
+    assert len(named) == len({*named})
+
+
 def test_the_textfile_collector_serves_the_metrics(site: Snapshot, tmp_path: Path) -> None:
     exporter = program("prometheus-node-exporter")
     (tmp_path / "iobands.prom").write_text(state_metrics(site), encoding="utf-8")

@@ -84,4 +84,6 @@ def _sample(labels: Mapping[str, object], value: float) -> str:
 
 def _text(value: object) -> str:
     text = f"{value:.15g}" if isinstance(value, int | float) else str(value)
+    if isinstance(value, float) and float(text) != value:
+        text = repr(value)  # else two series might have equal labels
     return text.translate(_ESCAPED)
