@@ -14,6 +14,8 @@ def entry() -> NoReturn:
     """
     try:
         from iobands.commands.main import entry as run  # noqa: PLC0415
+    except KeyboardInterrupt:  # Ctrl-C, with the status of a command that is interrupted later
+        sys.exit(130)
     except (ImportError, SyntaxError) as error:  # the latter of packages of an old Python
         spec = find_spec("iobands")
         place = ((spec and spec.submodule_search_locations) or ["iobands"])[0]

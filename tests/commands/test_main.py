@@ -127,19 +127,30 @@ def test_an_incomplete_installation_is_unknown_in_one_line(
     )
 
 
-def test_a_package_of_an_old_python_is_unknown_in_one_line(tmp_path: Path) -> None:
-    (tmp_path / "yaml.py").write_text("print 'Python 2'\n")
-    paths = (tmp_path, Path(iobands.__file__).parents[1])
-    done = subprocess.run(
+def started_with(module: str, text: str, directory: Path) -> subprocess.CompletedProcess[str]:
+    """Start `iobands status` with `text` in place of a module that it imports."""
+    (directory / f"{module}.py").write_text(text)
+    paths = (directory, Path(iobands.__file__).parents[1])
+    return subprocess.run(
         [sys.executable, "-c", "import iobands_program; iobands_program.entry()", "status"],
         env={**os.environ, "PYTHONPATH": ":".join(map(str, paths))},
         capture_output=True,
         text=True,
         check=False,
     )
+
+
+def test_a_package_of_an_old_python_is_unknown_in_one_line(tmp_path: Path) -> None:
+    done = started_with("yaml", "print 'Python 2'\n", tmp_path)
     assert (done.returncode, done.stdout) == (3, "")
     assert "; unset PYTHONPATH, or install iobands again\n" in done.stderr
     assert len(done.stderr.splitlines()) == 1
+
+
+def test_an_interrupt_while_it_starts_ends_it_without_a_traceback(tmp_path: Path) -> None:
+    text = "import os, signal, time\nos.kill(os.getpid(), signal.SIGINT)\ntime.sleep(9)\n"
+    done = started_with("yaml", text, tmp_path)
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "")
 
 
 def test_a_home_that_cannot_be_written_is_unknown_in_one_line(tmp_path: Path) -> None:
