@@ -294,6 +294,8 @@ def test_report(good: Path, iobands: Command) -> None:
     done = iobands("report", "new")
     assert (done.returncode, (good / "new" / "index.html").is_file()) == (0, True)
     assert "here.py: SyntaxError: " in done.stderr
+    # users need what it says, so a page for them is not written
+    assert "here.py: SyntaxError: " in unknown(iobands("report", "users", "--public")).stderr
     (good / "file").write_text("")
     done = iobands("report", "file")
     assert done.returncode == 3

@@ -113,8 +113,10 @@ def report_to(
         try:
             own = cli.site_files(systems)(system).paths
             paths |= {(system, name): path for name, path in own.items()}
-        except model.FileError as error:  # then the page shows no paths of this system
-            cli.note(str(error))
+        except model.FileError as error:
+            if public:  # it has nothing to publish
+                raise
+            cli.note(str(error))  # the page shows no paths of this system
     users: list[Block] = []
     if public:
         site = snapshot.public(site)
