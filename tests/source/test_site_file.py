@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from iobands.commands.cli import site_files
 from iobands.model import FileError
 from iobands.source.site_file import read_site_file
 
@@ -39,3 +40,13 @@ def test_a_pipe_in_place_of_a_site_file_is_not_waited_for(tmp_path: Path) -> Non
     os.mkfifo(tmp_path / "here.py")
     with pytest.raises(FileError, match=r"here\.py: cannot be read: is not a regular file"):
         read_site_file(tmp_path, "here")
+
+
+def test_a_command_runs_a_site_file_once(tmp_path: Path) -> None:
+    """It may wait for a disk that does not answer."""
+    ran = tmp_path / "ran"
+    text = f"import os\nos.mkdir({str(ran)!r})\nsystem = {{'partitions': [{PARTITION}]}}"
+    (tmp_path / "here.py").write_text(text)
+    read = site_files(tmp_path)
+    assert read("here") == read("here")
+    assert ran.is_dir()

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
-from functools import partial, wraps
+from functools import cache, partial, wraps
 from importlib.util import find_spec
 from math import isnan
 from pathlib import Path
@@ -246,10 +246,13 @@ def _path(text: str | Path) -> Path:
 
 
 def site_files(directory: Path) -> Callable[[str], SiteFile]:
-    """Return a function that reads the site file of a system in `directory`."""
+    """Return a function that reads the site file of a system in `directory` once.
+
+    A site file may take seconds, as if a disk that it names does not answer.
+    """
     from iobands.source.site_file import read_site_file  # noqa: PLC0415 (slow to load)
 
-    return partial(read_site_file, directory)
+    return cache(partial(read_site_file, directory))
 
 
 def find_root(start: Path) -> Path | None:
