@@ -118,12 +118,11 @@ class BulkLustreLargeFile(BulkLustreCase):
 
 
 @rfm.simple_test
-class BulkLustreRounds(BulkLustreCase):
+class BulkLustreRounds(BulkLustreSmallFiles):
     """Existing files, read in rounds that keep their data in memory."""
 
     # 11,100 small files of 11,639,193,600 bytes, read by 4 processes on each of 4 nodes
     published = Published(nodes=4, tasks_per_node=4, gib=11100 / MIB_PER_GIB)
-    stripes = "one"
     operations = ("read",)
     metrics = ("read_bw",)
 
@@ -141,9 +140,6 @@ class BulkLustreRounds(BulkLustreCase):
     def write_command(self) -> None:
         super().write_command()
         self.scripts = (*self.scripts, Path(__file__).with_name("reading.sh"))
-
-    def shape_of(self, volume: shapes.Volume) -> shapes.Shape:
-        return shapes.stripes(volume, files=None)
 
 
 @rfm.simple_test

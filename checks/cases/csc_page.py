@@ -122,6 +122,9 @@ class CscAggregators(CscCase):
 
     stripes = "one"
 
+    #: The hints of both sides: the page adds the number of aggregators to the stripe size.
+    both = UNIT
+
     #: The aggregators on each node.
     aggregators = parameter([2, 4])
 
@@ -129,30 +132,19 @@ class CscAggregators(CscCase):
         return [str(self.aggregators)]
 
     def sides(self) -> tuple[Setting, Setting]:
-        # The page adds this hint to the stripe size.
-        few, many = ({**UNIT, "cb_config_list": f"*:{n}"} for n in (1, self.aggregators))
+        few, many = ({**self.both, "cb_config_list": f"*:{n}"} for n in (1, self.aggregators))
         return self.hinted(few), self.hinted(many)
 
 
 @rfm.simple_test
-class CscAggregatorsAboveStripes(CscCase):
+class CscAggregatorsAboveStripes(CscAggregators):
     """Two and four aggregators a node against one on two targets: no gain is expected."""
 
     # 16 nodes, and so 16 aggregators for two targets already
     published = Published(nodes=16, tasks_per_node=16, gib=100, stripe_counts=(2,))
     stripes = "published"
     stripe_count_asked = stripe_counts(2)
-
-    #: The aggregators on each node.
-    aggregators = parameter([2, 4])
-
-    def case_settings(self) -> list[str]:
-        return [str(self.aggregators)]
-
-    def sides(self) -> tuple[Setting, Setting]:
-        best = BLOCKING_HINTS["unit-no-independent"]
-        few, many = ({**best, "cb_config_list": f"*:{n}"} for n in (1, self.aggregators))
-        return self.hinted(few), self.hinted(many)
+    both = BLOCKING_HINTS["unit-no-independent"]
 
 
 @rfm.simple_test
