@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from iobands.snapshot.stored import from_json, to_json
+from iobands.views.dashboard.overview import overview
 from iobands.views.dashboard.write import write_dashboard
-from iobands.views.digest import explanation
+from iobands.views.digest import SCREEN, explanation
 from iobands.views.figures import evidence
 from tests.factory import case, daily, days_ago, line, write_perflog, write_report
 from tests.views.sites import dropped, healthy, look
@@ -51,3 +52,13 @@ def test_reasons_of_other_people_are_cut(tmp_path: Path) -> None:
     write_report(tmp_path / "perflogs", [case(file_system="x", fail_reason=f"error: {LONG}\n" * 9)])
     rows = text(look(tmp_path)).split("CHECK ")[0].splitlines()
     assert max(map(len, rows)) <= 100
+
+
+def test_an_endless_name_leaves_room_for_other_alerts_and_rates(tmp_path: Path) -> None:
+    write_perflog(tmp_path / "perflogs", daily(dropped(0.5), file_system="x" * 20_000))
+    site = look(tmp_path)
+    assert len(text(site, 80).splitlines()) <= SCREEN
+    front = overview(site, {})
+    (alert,) = front["alerts"]
+    assert len(alert["subject"]) < 300
+    assert len(str(front["headline"])) < 300

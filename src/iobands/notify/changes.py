@@ -394,11 +394,8 @@ def _headline(event: Event, own: Alert | None, site: Snapshot) -> str:
 
 
 def _cut(text: str, most: int = _MOST_LINE) -> str:
-    """Return a text without its middle if it is long: services refuse a long message.
-
-    Of a reason, the remedy is at the end.
-    """
-    return text if len(text) <= most else f"{text[: most // 2]} … {text[-most // 2 :]}"
+    # services refuse a long message; of a reason, the remedy is at the end
+    return writing.cut(text, most)
 
 
 def _of_alert(alert: Alert, site: Snapshot) -> Iterator[str]:

@@ -235,7 +235,7 @@ def _rows(site: Snapshot) -> list[_Row]:
         label = lead.label.removesuffix(lead.key.variable) + name
         rates = (text for each in sides for text in _cells(each, known))
         state = writing.state_text(worst.status, worst.key in quiet)
-        rows.append(_Row(worst, (printable(label.strip()), *rates, state)))
+        rows.append(_Row(worst, (printable(writing.cut(label.strip())), *rates, state)))
     return sorted(rows, key=lambda row: _badness(row.worst))
 
 

@@ -39,6 +39,7 @@ _THIS_YEAR: Final = timedelta(days=300)
 # A repeat that has been due for this long was not made.
 _LATE: Final = timedelta(hours=2)
 _MOST_NAMES: Final = 30
+_MOST_NAME: Final = 240  # characters
 _PLAIN: Final = re.compile(r"[A-Za-z0-9_-]{1,60}", re.ASCII)
 #: How many series a list names before it says `and N more`.
 FEW_NAMES: Final = 6
@@ -211,11 +212,17 @@ def command_text(command: str, name: str, *options: str) -> str:
 
 
 def at_system(said: str, system: str, site: Snapshot) -> str:
-    """Return `said` with its system appended, if the site has several and it names none."""
+    """Return `said`, cut if long, and its system, if the site has several and it names none."""
+    name = cut(said)
     if len(site.systems) < 2 or not system:  # noqa: PLR2004
-        return said
+        return name
     is_named = re.search(rf"\b(system=|on |maintenance of ){re.escape(system)}(?![^\s:])", said)
-    return said if is_named else f"{said} system={system}"
+    return name if is_named else f"{name} system={system}"
+
+
+def cut(text: str, most: int = _MOST_NAME) -> str:
+    """Return a text without its middle if it is long; a name may have thousands of characters."""
+    return text if len(text) <= most else f"{text[: most // 2]} … {text[-most // 2 :]}"
 
 
 def page_name(system: str) -> str:
