@@ -263,7 +263,8 @@ def test_a_page_of_one_system_is_not_compared_with_another(
 
 @pytest.mark.parametrize("said", ["", "iobands table {", "iobands table {}", "Median: 10 GiB/s"])
 def test_a_page_without_the_comment_is_refused(found: list[Recommended], said: str) -> None:
-    assert len(drift(f"<!-- {said} -->", found, NOW)) == 1
+    with pytest.raises(ValueError, match="comment from `iobands table`"):
+        drift(f"<!-- {said} -->", found, NOW)
 
 
 def test_names_from_a_log_stay_text(found: list[Recommended]) -> None:
@@ -285,8 +286,10 @@ def test_the_command_says_by_its_exit_status_whether_a_page_drifted(iobands, tmp
     # in a page of another encoding, the text that iobands printed is still read
     page.write_bytes(page.read_bytes() + "für alle".encode("latin-1"))
     assert iobands("table", "--check", "page.md", "--holds", "99999").returncode == 0
+    page.write_text(page.read_text(errors="replace").replace('"fpp"', '"ssf"'))
+    assert iobands("table", "--check", "page.md", "--holds", "99999").returncode == 1
     page.write_text("")
-    assert iobands("table", "--check", "page.md").returncode == 1
-    done = iobands("table", "--check", "none.md")
-    assert (done.returncode, done.stdout) == (3, "")
-    assert done.stderr == "IOBANDS UNKNOWN: none.md: No such file or directory\n"
+    for name, why in (("page.md", "no comment from"), ("none.md", "No such file or directory")):
+        done = iobands("table", "--check", name)
+        assert (done.returncode, done.stdout) == (3, "")
+        assert done.stderr.startswith(f"IOBANDS UNKNOWN: {name}: {why}")

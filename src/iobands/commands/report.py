@@ -246,7 +246,10 @@ def table(
         cli.show(written(blocks, format_))
         return
     text = check.read_text(encoding="utf-8", errors="replace")
-    problems = published.drift(text, [*chain(*by_system.values())], site.now, options.system)
+    try:
+        problems = published.drift(text, [*chain(*by_system.values())], site.now, options.system)
+    except ValueError as error:
+        raise cli.failure(f"{check}: {error}") from error
     for problem in problems:
         cli.say(f"{check}: {problem}")
     if not problems:

@@ -214,6 +214,9 @@ def drift(
     """Return a line for each difference between a page and the runs.
 
     With `only`, tables of other systems are ignored.
+
+    Raises:
+        ValueError: the page has no comment from `iobands table`, or a damaged one.
     """
     shown = _COMMENT.sub("", text)
     shown += f"\n{unescape(_TAG.sub('', shown))}"  # without tags, as a browser shows it
@@ -238,10 +241,12 @@ def drift(
             hidden = [each for each in said["figures"].values() if not _is_in(shown, each)]
             problems = [*problems, *(f"the page does not show {each}" for each in hidden)]
             found += [f"{called(system, said)}: {problem}" for problem in problems]
-    except (ValueError, TypeError, LookupError, AttributeError, RecursionError):
-        return ["the comment from `iobands table` is damaged; insert the output again"]
+    except (ValueError, TypeError, LookupError, AttributeError, RecursionError) as error:
+        damaged = "the comment from `iobands table` is damaged; insert the output again"
+        raise ValueError(damaged) from error
     if not _COMMENT.search(text):
-        return ["no comment from `iobands table`; insert its output as markdown, rst or html"]
+        lacks = "no comment from `iobands table`; insert its output as markdown, rst or html"
+        raise ValueError(lacks)
     lines = {line.strip() for line in shown.splitlines()}
     wanted = [line for each in recommended for lines in each.commands.values() for line in lines]
     return [
