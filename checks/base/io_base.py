@@ -237,7 +237,10 @@ class IoBase(
         self.skip_if_unable(stage)
         try:
             self.require_success(stage)
-            problems = [*self.result_problems(stage), *self.environment_problems(stage)]
+            found = self.result_problems(stage)
+            if not isinstance(found, list):  # by a mistake in a check of a site's own
+                raise SanityError(f"result_problems returned {found!r}: return a list of lines")
+            problems = [*found, *self.environment_problems(stage)]
             problems = problems or self.sample_problems()
         except (ResultError, OSError) as error:
             raise SanityError(str(error)) from None  # ReFrame would repeat the text of the cause

@@ -76,6 +76,8 @@ def test_rates_of_all_metrics_are_recorded(run_check):
             "self.samples = {'write_bw': [1.0], 'read_bw': [float('nan')]}",
             "read_bw: rates above 0 expected, samples has [nan]",
         ),
+        ("return 'no proof'", "result_problems returned 'no proof': return a list of lines"),
+        ("return None", "result_problems returned None: return a list of lines"),
     ],
 )
 def test_a_metric_without_a_rate_fails(run_check, samples, said):
