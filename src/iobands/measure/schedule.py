@@ -44,7 +44,8 @@ WantedBy=timers.target
 
 
 #: How often a session runs.
-Every = Literal["hour", "day", "week"]
+Every = Literal["hour", "6h", "12h", "day", "week"]
+_HOURS: Final[Mapping[Every, int]] = {"6h": 6, "12h": 12, "day": 24, "week": 24}
 
 
 @dataclass(frozen=True)
@@ -72,9 +73,12 @@ class Job:
         return f"bash -lc {shlex.quote(command)}" if self.modules else command
 
     def _clock(self) -> tuple[int, str, int]:
-        """Return the days to add to the weekday, the hour or `*`, and the minute."""
-        hours, minute = divmod(self.at, 60)
-        return hours // 24, "*" if self.every == "hour" else str(hours % 24), minute
+        """Return the days to add to the weekday, the hours or `*`, and the minute."""
+        first, minute = divmod(self.at, 60)
+        if self.every == "hour":
+            return 0, "*", minute
+        hours = sorted((first + n) % 24 for n in range(0, 24, _HOURS[self.every]))
+        return first // 24, ",".join(map(str, hours)), minute
 
     def cron_line(self) -> str:
         """Return the line for `crontab -e`, with `%` escaped, which cron takes for a line break."""
