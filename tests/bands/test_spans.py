@@ -75,6 +75,15 @@ def test_a_night_ends_by_the_clock_of_its_zone(day: datetime, begins: str, ends:
     assert (f"{span.begin:%d %H:%M}", f"{span.end:%d %H:%M}") == (begins, ends)
 
 
+def test_of_a_time_that_the_clocks_show_twice_the_first_counts() -> None:
+    # on 25 October, the clocks of Paris show 2:30 at 0:30 and at 1:30 UTC
+    begin = datetime(2026, 10, 11, 1, 30, tzinfo=timezone(2 * HOUR))
+    for hours, ends in ((1, "00:30"), (2, "02:30")):
+        window = Window(begin, begin + hours * HOUR, "backup", "FREQ=WEEKLY", "Europe/Paris")
+        span = window.spans(datetime(2026, 10, 26, tzinfo=timezone.utc))[-1]
+        assert (f"{span.begin:%d %H:%M}", f"{span.end:%H:%M}") == ("24 23:30", ends)
+
+
 def test_no_occurrence_ends_before_it_begins() -> None:
     # from 2:45 to 3:15 on the day without the hour from 2 to 3
     begin = datetime(2026, 1, 31, 2, 45, tzinfo=timezone(timedelta(hours=1)))
