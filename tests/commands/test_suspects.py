@@ -274,6 +274,8 @@ def test_a_mistake_in_the_site_file_of_another_system_ends_no_session(
     assert purposes(root) == ["scheduled", "repeat", "scheduled"]
     # series in doubt on this system are still measured again
     assert {each["system"] for each in plan_of(root)["asks"]} == {"here"}
+    dry = iobands("run", "--suspects", "--dry-run", cwd=root)
+    assert (dry.returncode, dry.stderr.count("SyntaxError")) == (3, 1)
 
 
 def test_a_check_that_is_gone(root: Path, iobands: Command) -> None:

@@ -145,6 +145,7 @@ def show_plan(options: cli.SiteOptions) -> None:
         cli.say("Nothing is in doubt, so nothing is measured again.")
         return
     read = cli.site_files(options.config_of("systems"))
+    limits = {place: measure.limits_of(read, place) for place in places}
     asked = measure.read_plan(options.perflogs_directory).asked
     rows = [
         (due_text(ask, now), asked_text(site, ask), ask.why)
@@ -154,8 +155,7 @@ def show_plan(options: cli.SiteOptions) -> None:
     rows.insert(0, ("NEXT (UTC)", "WHAT", "WHY"))
     table = blocks(rows, output_width(), wrapped=(1, 2), indent="")
     lines = [*chain(*table)] if rows[1:] else ["Nothing is measured again in the next 24 hours."]
-    for place in places:
-        own = measure.limits_of(read, place)
+    for place, own in limits.items():
         spent = sum(e.node_hours for e in asked if e.check[0] == place and now - e.when < _DAY)
         if own.allow:
             most = f"{own.per_day} runs of a check and {own.node_hours_per_day:g} node hours"
