@@ -205,7 +205,7 @@ def action_of(
     if request.since and request.since > now:
         raise RequestError(f"{request.since.isoformat()} is in the future; give an earlier time")
     if not subject.keys:
-        why = "all its series are retired or superseded; to act on a retired one, name it"
+        why = "its series are retired, superseded or missing; to act on a retired one, name it"
         raise RequestError(f"{subject.title}: {why}")
     action, last = _about(subject, request, every, now), last_action(subject, log)
     if request.kind == UNDO:
