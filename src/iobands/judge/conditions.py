@@ -38,6 +38,7 @@ from iobands.snapshot import (
     Series,
     SeriesKey,
     Severity,
+    Span,
     State,
     begun,
     day_and_time,
@@ -92,19 +93,20 @@ def of_forgotten(actions: Iterable[Action], system: str, now: datetime) -> Itera
             yield Alert(Severity.FAILED, about, since=since, reason=reason, system=system)
 
 
-def of_lost(past: Iterable[Alert], first: Mapping[str, datetime], now: datetime) -> Iterator[Alert]:
+def of_lost(past: Iterable[Alert], known: Mapping[str, Span], now: datetime) -> Iterator[Alert]:
     """Yield an alert for each one that was withdrawn in the last week and whose samples are gone.
 
-    `first` is the time of the oldest sample of each series, by its name in files.
+    `known` has the time of the samples of each series, by its name in files.
     """
+    never = Span(now, now)
     for each in past:
         is_new = each.end == WITHDRAWN and each.ended and now - each.ended < _LOST
         # a target or a node, whose name has blanks, may have other reasons to be no longer compared
         seen = ((e.when, name) for e in each.events for name in e.names if " " not in name)
-        if is_new and any(first.get(name, now) > when for when, name in seen):
+        if is_new and any(when not in known.get(name, never) for when, name in seen):
             reason = (
                 f"withdrawn, as perflogs of {each.system} lack the samples that raised it; restore "
-                "the perflog that is missing, and the alert opens again"
+                "them, and the alert opens again"
             )
             about = f"alert {each.number} {each.subject}"
             yield Alert(Severity.FAILED, about, reason=reason, system=each.system)

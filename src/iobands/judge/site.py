@@ -6,7 +6,7 @@ import zlib
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
@@ -40,6 +40,7 @@ from iobands.snapshot import (
     SeriesKey,
     Severity,
     Snapshot,
+    Span,
     Times,
     grouped_by,
     in_force,
@@ -53,6 +54,8 @@ from iobands.source.known import Attempts, Known, read_known
 _NEVER: Final = np.datetime64(0, "ns")
 # A series counts in the budget if its newest run is at most this much older than its system's.
 _GOES_ON: Final = np.timedelta64(90, "D")
+# A series that shares an alert with others may have run this long before they raised it.
+_RARELY: Final = timedelta(days=7)
 # After a session, one series in this many is checked against a full recalculation.
 _SAMPLED: Final = 50
 
@@ -217,8 +220,9 @@ def _open_alerts(
     partitions = {(each.key.system, each.key.partition) for each in series}
     partitions |= {(each.system, each.partition) for each in stage.obstacles}
     yield from changed
-    first = {slug(key): each.first for key, each in known.histories.items()}
-    yield from conditions.of_lost(numbered, first, known.now)
+    # an alert about several series is raised by the last one that ran
+    spans = {slug(k): Span(e.first, e.last + _RARELY) for k, e in known.histories.items()}
+    yield from conditions.of_lost(numbered, spans, known.now)
     yield from conditions.of_suspicions(series, budgets)
     yield from conditions.of_missing(series, unfit)
     yield from conditions.of_low_runs(series, covered)
