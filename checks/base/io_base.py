@@ -176,6 +176,8 @@ class IoBase(
         with refused_if_by_hand(type(self).__name__):
             self.take_settings()
         self.take_tags()
+        if not self.metrics or isinstance(self.metrics, str):  # else nothing, or each letter
+            raise ValueError(f"metrics is {self.metrics!r}: write a tuple, such as ('write_bw',)")
         if unknown := [name for name in self.metrics if name not in VARIABLE_UNITS]:
             raise ValueError(
                 f"metrics has {unknown[0]!r}, which has no unit: add it to VARIABLE_UNITS in "

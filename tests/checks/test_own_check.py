@@ -87,7 +87,15 @@ def test_a_metric_without_a_rate_fails(run_check, samples, said):
     assert {(row["result"], row["perf_value"]) for row in rows} == {("fail", "null")}
 
 
-def test_a_metric_without_a_unit_is_named(run_check):
-    done, rows = run_check("('open_rate',)", "pass")
-    assert "metrics has 'open_rate', which has no unit: add it to VARIABLE_UNITS" in done.stdout
+@pytest.mark.parametrize(
+    ("metrics", "said"),
+    [
+        ("('open_rate',)", "has 'open_rate', which has no unit: add it to VARIABLE_UNITS"),
+        ("('write_bw')", "is 'write_bw': write a tuple, such as ('write_bw',)"),
+        ("()", "is (): write a tuple, such as ('write_bw',)"),
+    ],
+)
+def test_a_mistake_in_the_metrics_is_named(run_check, metrics, said):
+    done, rows = run_check(metrics, "pass")
+    assert f"metrics {said}" in done.stdout
     assert rows == []
