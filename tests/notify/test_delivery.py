@@ -10,6 +10,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
+from email import message_from_bytes, policy
 from functools import partial
 from pathlib import Path
 
@@ -204,6 +205,18 @@ def test_who_can_be_reached_gets_a_mail_once_whoever_else_is_refused(
     assert "kept as" not in said
     assert call("notify") == (0, "")
     assert len(mails.taken) == 1
+
+
+def test_a_mail_by_sendmail_returns_to_its_sender(tmp_path: Path) -> None:
+    program, kept = tmp_path / "sendmail", tmp_path / "kept"
+    program.write_text(f'#!/bin/sh\necho "$@" > {kept}\ncat >> {kept}\n')
+    program.chmod(0o755)
+    mail = channel("mail", **{"from": "io@a.example"}, to=["té@b.example"], sendmail=str(program))
+    send(mail, MESSAGE)
+    options, content = kept.read_bytes().split(b"\n", 1)
+    assert options == b"-t -i -f io@a.example"
+    assert "\nTo: té@b.example\n".encode() in content  # as it is: no encoding is valid there
+    assert message_from_bytes(content, policy=policy.default).get_content() == MESSAGE.text
 
 
 @pytest.mark.parametrize("refused", [set(), {"gone@b.example"}])

@@ -14,6 +14,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from email.message import EmailMessage
+from email.policy import EmailPolicy
 from email.utils import format_datetime
 from tempfile import TemporaryFile
 from typing import Any, Final, TypeVar
@@ -150,7 +151,11 @@ def send_mail(message: Message, options: Mapping[str, Any]) -> None:
     mail = as_mail(message, options)
     try:
         if "sendmail" in options:
-            hand_to([options["sendmail"], "-t", "-i"], mail.as_bytes())
+            # A mail that cannot be delivered returns to `from`, as it does from a server.
+            command = [options["sendmail"], "-t", "-i", "-f", options["from"]]
+            # An address of other characters than ASCII is valid only as it is.
+            is_ascii = f"{mail['From']}{mail['To']}".isascii()
+            hand_to(command, mail.as_bytes(policy=EmailPolicy(utf8=not is_ascii)))
         else:
             _by_server(mail, options)
     except smtplib.SMTPResponseException as error:
