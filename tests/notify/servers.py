@@ -19,16 +19,17 @@ from aiosmtpd.controller import Controller
 
 @dataclass
 class Mails:
-    """The mails that the server took; it rejects the addresses in `refused`."""
+    """The mails that the server took; it rejects the addresses in `refused` with `answer`."""
 
     port: int = 0
     taken: list[EmailMessage] = field(default_factory=list)
     refused: set[str] = field(default_factory=set)
+    answer: str = "550 no such mailbox"
     bye: str = "221 bye"
 
     async def handle_RCPT(self, _server, _session, envelope, address, _options) -> str:
         if address in self.refused:
-            return "550 no such mailbox"
+            return self.answer
         envelope.rcpt_tos.append(address)
         return "250 OK"
 

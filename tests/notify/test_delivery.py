@@ -207,6 +207,25 @@ def test_who_can_be_reached_gets_a_mail_once_whoever_else_is_refused(
     assert len(mails.taken) == 1
 
 
+def test_a_temporary_refusal_asks_for_no_other_address(site: Path, mails: Mails) -> None:
+    mails.refused, mails.answer = {"full@b.example"}, "452 4.2.2 mailbox full"
+    mail = {"type": "mail", "from": "io@a.example", "to": ["full@b.example", "team@b.example"]}
+    configure(site, team={**mail, "server": "127.0.0.1", "port": mails.port})
+    status, said = call("notify")
+    assert (status, len(mails.taken)) == (3, 1)
+    assert "full@b.example (452 4.2.2 mailbox full); a server that queues mail " in said
+
+
+@pytest.mark.parametrize("options", [{"security": "starttls"}, {"user": "io", "security": "none"}])
+def test_what_a_mail_server_lacks_is_said_of_that_server(
+    options: dict[str, str], mails: Mails
+) -> None:
+    mail = {"from": "io@a.example", "to": ["t@b.example"], "server": "127.0.0.1"}
+    mail |= {"port": mails.port, "password": SECRET, **options}
+    with pytest.raises(SendError, match=rf"^127\.0\.0\.1:{mails.port}: .* not supported by server"):
+        send(channel("mail", **mail), MESSAGE)
+
+
 def test_a_mail_by_sendmail_returns_to_its_sender(tmp_path: Path) -> None:
     program, kept = tmp_path / "sendmail", tmp_path / "kept"
     program.write_text(f'#!/bin/sh\necho "$@" > {kept}\ncat >> {kept}\n')

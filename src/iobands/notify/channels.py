@@ -31,6 +31,7 @@ from iobands.notify.outbox import ENDED, Message, PartlySentError, SendError, se
 
 _SECONDS: Final = 30
 _MAIL_SECONDS: Final = 60
+_FINAL: Final = 500  # and above: codes of a mail server that will not change its mind
 _ACCEPTED: Final = range(200, 300)
 _MOST_BYTES: Final = 32 << 20  # of an answer: a hundred issues have less
 _MOST_ERRORS: Final = 4096  # bytes of what a command says
@@ -221,30 +222,32 @@ def _by_server(mail: EmailMessage, options: Mapping[str, Any]) -> None:
             link = smtplib.SMTP_SSL(server, port, timeout=_MAIL_SECONDS, context=context)
         else:
             link = smtplib.SMTP(server, port, timeout=_MAIL_SECONDS)
+        try:
+            if security == "starttls":
+                link.starttls(context=context)
+            if "password" in options:
+                link.login(options.get("user", ""), secret(options["password"]))
+            try:
+                refused = link.send_message(mail)
+                kind: type[SendError] = PartlySentError
+            except smtplib.SMTPRecipientsRefused as error:  # all of them
+                refused, kind = error.recipients, SendError
+        finally:
+            # the mail was accepted or refused before, whatever the server answers to QUIT
+            with suppress(smtplib.SMTPException):
+                link.quit()
     except smtplib.SMTPResponseException:
         raise
     except OSError as error:
         raise SendError(f"{server}:{port}: {error.strerror or error}") from None
-    try:
-        if security == "starttls":
-            link.starttls(context=context)
-        if "password" in options:
-            link.login(options.get("user", ""), secret(options["password"]))
-        try:
-            refused = link.send_message(mail)
-            kind: type[SendError] = PartlySentError
-        except smtplib.SMTPRecipientsRefused as error:  # all of them
-            refused, kind = error.recipients, SendError
-    finally:
-        # the mail was accepted or refused before, whatever the server answers to QUIT
-        with suppress(smtplib.SMTPException):
-            link.quit()
     if refused:
         answers = (
             f"{name} ({code} {said.decode(errors='replace')})"
             for name, (code, said) in sorted(refused.items())
         )
-        raise kind(f"the server refused {', '.join(answers)}; correct `to`")
+        is_final = any(code >= _FINAL for code, _ in refused.values())
+        remedy = "correct `to`" if is_final else "a server that queues mail would try again"
+        raise kind(f"the server refused {', '.join(answers)}; {remedy}")
 
 
 _MOST_PAGES: Final = 10
