@@ -8,6 +8,7 @@ import os
 import re
 import shutil
 import socket
+import stat
 import subprocess
 import time
 import urllib.request
@@ -256,6 +257,20 @@ def test_the_command_replaces_a_file_or_says_why_not(iobands, root: Path, tmp_pa
         assert (done.returncode, done.stdout) == (3, ""), wrong
         assert done.stderr.startswith("IOBANDS UNKNOWN: ")
     assert done.stderr.startswith("IOBANDS UNKNOWN: none: ")  # not the output
+
+
+def test_node_exporter_can_read_the_metrics_whatever_the_umask(
+    iobands: Command, root: Path, tmp_path: Path
+) -> None:
+    before = os.umask(0o077)
+    try:
+        for name, options in {"a.prom": [], "history.om": ["--history"]}.items():
+            arguments = ["--format", "openmetrics", "--output", str(tmp_path / name), *options]
+            assert iobands("export", *arguments, cwd=root).returncode == 0
+    finally:
+        os.umask(before)
+    modes = [stat.S_IMODE((tmp_path / each).stat().st_mode) for each in ("a.prom", "history.om")]
+    assert modes == [0o644, 0o600]
 
 
 def test_a_pipe_is_written_to_and_a_link_is_replaced(iobands, root: Path) -> None:

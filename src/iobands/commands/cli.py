@@ -315,14 +315,17 @@ def show(document: str) -> None:
     typer.echo(document, nl=not document.endswith("\n") and bool(document))
 
 
-def write_file(path: Path, content: bytes) -> None:
-    """Replace the file that an option names; if it is a device or pipe, write to it."""
+def write_file(path: Path, content: bytes, mode: int | None = None) -> None:
+    """Replace the file that an option names; if it is a device or pipe, write to it.
+
+    A new file gets `mode`, or what the umask allows.
+    """
     # not replaced either: /dev/stdout, which may be a link to a file
     if path.exists() and (not path.is_file() or path.parent == Path("/dev")):
         with naming(path):
             path.write_bytes(content)
     else:
-        replace_file(path, content)
+        replace_file(path, content, mode=mode)
 
 
 def note(text: str) -> None:

@@ -57,7 +57,9 @@ def export(
     if output is None:
         sys.stdout.buffer.write(content)
     else:
-        cli.write_file(output, content)
+        # node_exporter reads the metrics as another user, whatever the umask
+        is_collected = format_ == "openmetrics" and not history
+        cli.write_file(output, content, 0o644 if is_collected else None)
 
 
 _SHOWN = 10  # the most rejected lines that are printed
