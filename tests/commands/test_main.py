@@ -427,3 +427,14 @@ def test_as_of_a_day_in_the_past(tmp_path: Path, iobands: Command) -> None:
         done = iobands(*command, "--as-of", "2099-01-01")
         said = "IOBANDS UNKNOWN: --as-of 2099-01-01: in the future; nothing is known then\n"
         assert (done.returncode, done.stdout, done.stderr) == (3, "", said)
+
+
+def test_a_file_system_of_their_own_for_perflogs(tmp_path: Path, iobands: Command) -> None:
+    write_perflog(tmp_path / "perflogs", daily([1.5] * 3))
+    # what fsck found there; if this directory is read, it is unreadable to all but root
+    write_perflog(tmp_path / "perflogs", daily([1.5] * 3, system="there"), system="lost+found")
+    done = iobands("status", "--system", "nope")
+    assert done.stderr.endswith("no perflogs of system nope; systems there: here\n")
+    assert "there" not in iobands("status", "--all").stdout
+    assert iobands("push", "--store", "store").returncode == 0
+    assert [each.name for each in (tmp_path / "store" / "samples").iterdir()] == ["system=here"]

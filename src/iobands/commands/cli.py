@@ -18,7 +18,16 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, TypeVar, get_args, get_
 
 import typer
 
-from iobands.model import OK, UNKNOWN, naming, parse_time, printable, replace_file, seconds_of
+from iobands.model import (
+    OK,
+    UNKNOWN,
+    entries,
+    naming,
+    parse_time,
+    printable,
+    replace_file,
+    seconds_of,
+)
 
 if TYPE_CHECKING:
     from iobands.measure import Workplace
@@ -406,7 +415,8 @@ def system_of(options: SiteOptions) -> str:
     """Return the chosen or only system, or exit with a message that lists the known ones."""
     wanted, perflogs, bands = options.system, options.perflogs_directory, options.config_of("bands")
     # a file server may show a `.snapshot` anywhere
-    ran = [path.name for path in perflogs.glob("[!.]*") if path.is_dir()]
+    there = (path for path in entries(perflogs, []) if path.is_dir())
+    ran = [path.name for path in there if not path.name.startswith(".")]
     learned = [path.stem for path in bands.glob("[!.]*") if path.is_dir() or path.suffix == ".yaml"]
     described = [path.stem for path in (bands.parent / "systems").glob("[!._]*.py")]
     known = sorted({*ran, *learned, *described})

@@ -13,7 +13,7 @@ from iobands.commands import cli
 from iobands.judge.memory import Remembered, read_memory, write_memory
 from iobands.judge.site import JudgedSite, judge
 from iobands.measure import clock_problem
-from iobands.model import SeriesKey, slug
+from iobands.model import SeriesKey, entries, slug
 from iobands.snapshot import Snapshot
 from iobands.source import store as stores
 from iobands.source.kept import user_cache
@@ -87,7 +87,7 @@ def _judged(
 def _require_system(options: cli.SiteOptions) -> None:
     """Exit with a message if the system that the options name has no perflogs."""
     perflogs = options.perflogs_directory
-    names = [each.name for each in perflogs.iterdir() if each.is_dir()]
+    names = [each.name for each in entries(perflogs, []) if each.is_dir()]
     if options.system and options.system not in names:
         there = ", ".join(sorted(names)) or "none"
         problem = f"no perflogs of system {options.system}; systems there: {there}"

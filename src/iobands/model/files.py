@@ -290,7 +290,8 @@ def not_read(path: Path, error: OSError) -> Rejected:
 def entries(directory: Path, rejected: list[Rejected]) -> list[Path]:
     """Return the entries of `directory`, [] without one; a failed listing goes to `rejected`."""
     try:
-        return sorted(directory.iterdir())
+        # only root can read lost+found, which is there if perflogs are a file system of their own
+        return sorted(each for each in directory.iterdir() if each.name != "lost+found")
     except (FileNotFoundError, NotADirectoryError):
         return []
     except OSError as error:

@@ -343,7 +343,7 @@ def gather(perflogs: Path, config: Path, before: Pushed) -> Gathered:
     newest = max((each.changed for each in parsed.reached.values()), default=0)
     documents, seen = {}, {}
     # a directory may have another name than the system of its lines
-    systems = {each.name for each in perflogs.iterdir() if each.is_dir()} | {*new["system"]}
+    systems = {each.name for each in entries(perflogs, []) if each.is_dir()} | {*new["system"]}
     # without names such as `.snapshot`, of a file server
     systems = {name for name in systems if re.fullmatch(PATH_PART, name)}
     for system in sorted(systems):
