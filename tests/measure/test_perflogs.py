@@ -12,6 +12,8 @@ import pytest
 from iobands.measure import SessionError
 from iobands.measure.lock import refusal
 from iobands.measure.perflogs import end_lines, open_to_all, reconcile, require_writable
+from iobands.source.perflog import read_perflogs
+from tests.factory import ROW, daily, write_perflog
 from tests.mounts import in_memory
 
 
@@ -115,6 +117,31 @@ def test_a_value_of_an_odd_case_is_no_line(tmp_path: Path, monkeypatch: pytest.M
     assert lost == []
     assert notes == ["A %x write_bw 1.5 GiB/s: missing in its perflog, written from the report"]
     assert [path.name for path in (tmp_path / "perflogs").rglob("*.log")] == ["A.log"]
+
+
+@pytest.mark.parametrize("left", ["", "\n"])
+def test_a_perflog_that_was_rotated_meanwhile_has_no_header(
+    left: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("RFM_PERFLOG_DIR", raising=False)
+    path = write_perflog(tmp_path, daily([1.5]))
+    rows = path.read_text().splitlines()[1:]
+    path.write_text("\n".join(rows) + left)  # the rows of a session after the rotation
+    case = {
+        **ROW,
+        "name": "BenchioFPP",
+        "perfvalues": {"x:write_bw": [1.5, 0, None, None, "GiB/s"]},
+    }
+    case["job_completion_time"] = rows[0].split("|")[0]
+    report = tmp_path / "report.json"
+    runs = [{"testcases": [case]}]
+    report.write_text(json.dumps({"session_info": {"time_end_unix": 1}, "runs": runs}))
+    notes, lost = reconcile([report], tmp_path)
+    assert (len(notes), lost) == (1, [])
+    found = read_perflogs(tmp_path)
+    assert found.measured["perf_value"].to_list() == [1.5]
+    assert len(found.rejected) == 1
+    assert reconcile([report], tmp_path) == ([], [])
 
 
 def test_a_file_that_vanishes_is_not_open_to_all(
