@@ -56,6 +56,7 @@ def test_one_that_was_killed_is_an_alert(tmp_path: Path) -> None:
     assert last.how == KILLED
     (alert,) = of_session(last)
     assert (alert.subject, alert.exit_status) == ("last session", UNKNOWN)
+    assert "or perflogs could not be written" in alert.reason
 
 
 def test_one_that_was_killed_stays_so_when_another_takes_its_lock(tmp_path: Path) -> None:

@@ -393,4 +393,6 @@ def read_last_session(perflogs: Path, rejected: list[Rejected] | None = None) ->
     if not lock_path(perflogs).exists():
         why = "its end could not be recorded; was the disk full, or the lock removed by hand?"
         return replace(record, how=model.FAILED, reason=why)
-    return replace(record, how=model.KILLED, reason=f"by a signal, or {record.host} restarted")
+    # a file system that became read-only keeps the lock, too
+    why = f"by a signal, {record.host} restarted, or perflogs could not be written"
+    return replace(record, how=model.KILLED, reason=why)
