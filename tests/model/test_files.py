@@ -16,6 +16,14 @@ def test_a_file_that_cannot_be_replaced_is_named_by_its_own_name(tmp_path: Path)
     assert raised.value.filename == f"{tmp_path}/nowhere/file"
 
 
+def test_a_directory_that_is_in_the_way_is_named_by_its_own_name(tmp_path: Path) -> None:
+    (tmp_path / "file").mkdir()
+    with pytest.raises(IsADirectoryError) as error:
+        replace_file(tmp_path / "file", b"content")
+    assert error.value.filename == str(tmp_path / "file")
+    assert [*tmp_path.iterdir()] == [tmp_path / "file"]
+
+
 def test_a_directory_in_place_of_a_file_is_named(tmp_path: Path) -> None:
     with pytest.raises(IsADirectoryError) as failed:
         read_small(tmp_path)

@@ -200,7 +200,8 @@ def replace_file(
                 os.fchmod(handle, mode)
             if durable:
                 os.fsync(handle)
-        os.replace(temporary, name, src_dir_fd=directory, dst_dir_fd=directory)
+        with naming(path, temporary):  # which may be a directory
+            os.replace(temporary, name, src_dir_fd=directory, dst_dir_fd=directory)
     except BaseException:
         with suppress(FileNotFoundError):
             os.unlink(temporary, dir_fd=directory)
