@@ -51,6 +51,10 @@ _REASONS = [
         re.compile(rf"^({exited}.*(?:error|fatal|cannot).*)", re.MULTILINE | re.IGNORECASE)
         for exited in (r"(?!srun: error: \S+ tasks? \S+ Exited)", "")
     ),
+    # What else Open MPI's launcher says below a line of dashes; that a process failed is known.
+    re.compile(r"^-{60,}\n(?!Primary job|MPI_ABORT|\[)((?:\S.*\n)+)", re.MULTILINE),
+    # A shell, about a program.
+    re.compile(r"^(.*: (?:command not found|No such file or directory|Permission denied))$", re.M),
 ]
 
 
@@ -103,5 +107,6 @@ def reason_in(said: str) -> str | None:
     for pattern in _REASONS:
         found = pattern.search(said)
         if found:
-            return _RUN_DIRECTORY.sub("", " ".join(" ".join(found.groups()).split()))
+            said = " ".join(" ".join(found.groups()).split()).removesuffix(":")
+            return _RUN_DIRECTORY.sub("", said)
     return None

@@ -62,6 +62,46 @@ CANCELLED = "slurmstepd-n1: error: *** STEP 44.1 ON n1 CANCELLED AT 2026-11-27T2
 ENDED = "srun: error: n1: task 0: Terminated\nsrun: Force Terminated StepId=44.1\n"
 
 
+# What Open MPI 4.1 printed in a job of OpenPBS 23.06, for which Debian did not build it.
+SLOTS = f"""\
+{"-" * 74}
+There are not enough slots available in the system to satisfy the 4
+slots that were requested by the application:
+
+  /home/ada/build/benchio
+
+Either request fewer slots for your application, or make more slots
+available for use.
+{"-" * 74}
+"""
+ENDED = f"""\
+{"-" * 74}
+Primary job  terminated normally, but 1 process returned
+a non-zero exit code. Per user-direction, the job has been aborted.
+{"-" * 74}
+[n1:7] 3 more processes have sent help message
+"""
+
+
+@pytest.mark.parametrize(
+    ("said", "reason"),
+    [
+        (
+            f"[n1:7] mca: base: components_open\n{SLOTS}",
+            "There are not enough slots available in the system to satisfy the 4 slots that were "
+            "requested by the application",
+        ),
+        (ENDED, None),
+        (
+            f"{ENDED}bash: line 3: mpirun: command not found\n",
+            "bash: line 3: mpirun: command not found",
+        ),
+    ],
+)
+def test_a_launcher_that_starts_nothing_says_why(said, reason):
+    assert reason_in(said) == reason
+
+
 @pytest.mark.parametrize("how", ["Killed", "Out Of Memory", "Segmentation fault (core dumped)"])
 def test_a_process_that_was_killed_is_named_before_what_slurm_did_then(how):
     said = f"srun: error: n2: task 1: {how}\n{CANCELLED.format('')}{ENDED}"
