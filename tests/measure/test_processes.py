@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
+from pathlib import Path
 
 import pytest
 
@@ -29,3 +31,10 @@ def test_what_a_session_left_is_ended_and_nothing_else(monkeypatch: pytest.Monke
         status = other.poll()
         other.kill()
         assert (number >= 2, left, processes_of("mine"), status) == (True, [], [], None)
+
+
+def test_a_qsub_that_waits_for_further_jobs_is_ended_without_a_word(tmp_path: Path) -> None:
+    qsub = shutil.copy(shutil.which("sleep") or "", tmp_path / "qsub")
+    with subprocess.Popen([qsub, "600"], env={**os.environ, SESSION_ENV: "mine"}) as mine:
+        found = [each.pid for each in processes_of("mine")]
+        assert (found, end_session("mine")) == ([mine.pid], (0, []))

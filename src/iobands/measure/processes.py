@@ -129,6 +129,12 @@ def _stat(pid: int) -> list[bytes] | None:
     return None if fields[_STATE] in {b"Z", b"X"} else fields
 
 
+def _name(process: Process) -> str:
+    with suppress(OSError):
+        return (_PROC / str(process.pid) / "comm").read_text("utf-8", "replace").strip()
+    return ""
+
+
 def processes_of(session: str) -> list[Process]:
     """Return the processes of this machine that belong to `session`, without the calling one."""
     wanted = f"{SESSION_ENV}={session}".encode()
@@ -143,9 +149,12 @@ def processes_of(session: str) -> list[Process]:
 
 
 def end_session(session: str) -> tuple[int, list[Process]]:
-    """End a session's processes, by SIGKILL after 10 s; return their number, and the survivors."""
+    """End a session's processes, by SIGKILL after 10 s; return their number, and the survivors.
+
+    A qsub does not count: that of PBS stays for a minute, in case another job is submitted.
+    """
     left = processes_of(session)
-    number = len(left)
+    number = sum(_name(each) != "qsub" for each in left)
     for how in (signal.SIGTERM, signal.SIGKILL):
         asked: set[Process] = set()
         deadline = time.monotonic() + _GRACE
