@@ -71,13 +71,22 @@ _ENDED_BY_SCHEDULER = {
 }
 
 
+#: In PBS, a job that a signal ended has this plus the signal as its exit code.
+_SIGNALLED = 256
+
+
+def state_of(state: str | None, code: int | None) -> str | None:
+    """The state of a job, or the signal that ended it: PBS says no more of a deleted one."""
+    return f"signal {code - _SIGNALLED}" if code and code > _SIGNALLED else state
+
+
 def how_it_ended(tool: str, status: str, state: str | None, limit: float | None) -> str:
     """How a failed program ended, by its exit status, which is empty if unknown.
 
     `state` is the job's state in the scheduler's words, `limit` its time limit in seconds.
     """
     within = f"limit {limit:g} s" if limit else "no limit"
-    if state in _ENDED_BY_SCHEDULER:
+    if state in _ENDED_BY_SCHEDULER or (state or "").startswith("signal "):
         happened = f"exit status {status}" if status else f"{tool} did not end"
         return f"{happened}; the scheduler ended the job: {state} ({within})"
     if status == _TERMINATED:

@@ -21,7 +21,7 @@ from ..preflight.jobs import EnvProbe, require_begun
 from . import selections, site
 from .bands import BandVerdictMixin
 from .covariates import CovariatesMixin
-from .failure import why_it_failed
+from .failure import state_of, why_it_failed
 from .file_system import FileSystemMixin
 from .hints import HintsMixin
 from .package import ATTEMPT, LEFT_OUT, PURPOSE, SESSION, VARIABLE_UNITS, suite_version
@@ -350,7 +350,7 @@ class IoBase(
         status = read_output(stage / "exit_status.txt").strip()
         if status != "0":
             said = read_output(stage / str(self.stderr), stage / str(self.stdout))
-            state, limit = self.job.state, self.time_limit
+            state, limit = state_of(self.job.state, self.job.exitcode), self.time_limit
             raise SanityError(why_it_failed(self.tool, status, state, limit, said))
 
     def environment_problems(self, stage: Path) -> list[str]:

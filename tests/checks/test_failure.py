@@ -2,7 +2,13 @@
 
 import pytest
 
-from checks.base.failure import how_it_ended, reason_in, why_it_failed, why_no_output
+from checks.base.failure import (
+    how_it_ended,
+    reason_in,
+    state_of,
+    why_it_failed,
+    why_no_output,
+)
 
 
 @pytest.mark.parametrize(
@@ -23,6 +29,13 @@ from checks.base.failure import how_it_ended, reason_in, why_it_failed, why_no_o
 )
 def test_how_a_program_ended(status, state, ended):
     assert how_it_ended("benchio", status, state, 1800).startswith(ended)
+
+
+def test_a_job_that_was_deleted_in_pbs_was_ended_by_a_signal():
+    assert [state_of("COMPLETED", code) for code in (None, 0, 1, 143)] == ["COMPLETED"] * 4
+    # `Exit_status = 271` in qstat -xf of OpenPBS 23.06, after qdel
+    said = how_it_ended("benchio", "", state_of("COMPLETED", 271), 1800)
+    assert said == "benchio did not end; the scheduler ended the job: signal 15 (limit 1800 s)"
 
 
 def test_a_program_that_the_job_script_did_not_start_has_not_ended():
