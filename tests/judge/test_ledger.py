@@ -301,7 +301,7 @@ def test_an_alert_whose_samples_are_gone_is_named_for_a_week(
 
     files.write([*other, *left])
     judged = files.judge()
-    assert failed(judged.snapshot) == ["alert 1 disk fpp write_bw"]
+    assert failed(judged.snapshot) == ["alert 1"]
     ALERT_LOG.append(log, judged.news["here"])
     for days, number in ((6, 1), (8, 0)):
         assert len(failed(files.read(NOW + days * DAY))) == number

@@ -104,12 +104,12 @@ def of_lost(past: Iterable[Alert], known: Mapping[str, Span], now: datetime) -> 
         # a target or a node, whose name has blanks, may have other reasons to be no longer compared
         seen = ((e.when, name) for e in each.events for name in e.names if " " not in name)
         if is_new and any(when not in known.get(name, never) for when, name in seen):
+            # the reason is not public, but the subject is, and may be a node
             reason = (
-                f"withdrawn, as perflogs of {each.system} lack the samples that raised it; restore "
-                "them, and the alert opens again"
+                f"{each.subject}: withdrawn, as perflogs of {each.system} lack the samples that "
+                "raised it; restore them, and the alert opens again"
             )
-            about = f"alert {each.number} {each.subject}"
-            yield Alert(Severity.FAILED, about, reason=reason, system=each.system)
+            yield Alert(Severity.FAILED, f"alert {each.number}", reason=reason, system=each.system)
 
 
 def of_failures(findings: Iterable[Finding]) -> Iterator[Alert]:
