@@ -23,10 +23,9 @@ from iobands.commands.status import log_news
 from iobands.notify.changes import changes
 from iobands.snapshot import OPENED, REBASELINE, RESOLVE, UP, Action
 from iobands.source.action_log import ALERT_LOG, append, log_path, read_alert_log, read_log
-from iobands.source.demo import write_demo
 from tests.commands.calling import call
 from tests.factory import NOW, daily, line, write_perflog
-from tests.sites import DAY, SiteFiles, levels
+from tests.sites import DAY, SiteFiles, levels, whole_demo
 
 RAN = timedelta(hours=6)
 LOG = log_path(Path("config/alerts"), "here")
@@ -300,13 +299,13 @@ def test_an_epoch_says_first_which_open_alerts_it_ends(site: Path) -> None:
 def test_an_alert_did_not_begin_after_it_was_raised_whatever_epoch_began_since(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    write_demo(tmp_path / "demo", datetime.now(timezone.utc))
+    whole_demo(tmp_path / "demo", datetime.now(timezone.utc))
     monkeypatch.chdir(tmp_path / "demo")
-    assert call("acknowledge", "3", "--reason", "why")[0] == 0  # which logs when it was raised
+    assert call("acknowledge", "4", "--reason", "why")[0] == 0
     newest = max(each.history.last for each in site_of(SiteOptions()).series)
     day = f"{newest - 2 * DAY:%Y-%m-%d}"
     assert call("epoch", "new", "--reason", "why", "--since", day, "--yes")[0] == 0
-    (alert,) = (each for each in site_of(SiteOptions()).alerts if each.number == 3)
+    (alert,) = (each for each in site_of(SiteOptions()).alerts if each.number == 4)
     assert alert.subject == "OST 7 of fast"
     assert alert.since <= alert.raised
 

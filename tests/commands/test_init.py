@@ -23,9 +23,9 @@ from iobands.measure.site_directory import (
     write_site,
 )
 from iobands.model import FileError
-from iobands.source.demo import write_demo
 from tests.commands.calling import call
 from tests.conftest import Command
+from tests.sites import whole_demo
 
 LISTED = ("config/systems/local.py", "README.md", ".gitignore")
 
@@ -254,7 +254,7 @@ def test_an_unknown_template_is_said_with_the_known_ones() -> None:
 
 def test_a_clone_becomes_a_site_with_the_same_digest(tmp_path: Path, iobands: Command) -> None:
     made_up = tmp_path / "clone"
-    write_demo(made_up, datetime(2026, 6, 1, 12, tzinfo=timezone.utc))
+    whole_demo(made_up, datetime(2026, 6, 1, 12, tzinfo=timezone.utc))
     (made_up / "perflogs" / "README.md").write_text("of the clone, not of the site\n")
     (made_up / "config" / "alerts" / "made-up.jsonl.lock").write_text("")
     times = {"began": "2026-06-01T05:00:00+00:00", "ended": "2026-06-01T06:00:00+00:00"}
@@ -291,7 +291,7 @@ def test_a_clone_brings_its_epochs_its_store_and_its_acceptances(
     tmp_path: Path, iobands: Command
 ) -> None:
     made_up = tmp_path / "clone"
-    write_demo(made_up, datetime(2026, 6, 1, 12, tzinfo=timezone.utc))
+    whole_demo(made_up, datetime(2026, 6, 1, 12, tzinfo=timezone.utc))
     words = ("--since", "2026-05-30", "--reason", "firmware", "--yes")
     assert iobands("epoch", "new", *words, cwd=made_up).returncode == 0
     (made_up / "config" / "store.yaml").write_text("url: /store\n")

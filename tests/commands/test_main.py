@@ -16,11 +16,11 @@ import pytest
 
 import iobands
 from iobands import __version__
-from iobands.source.demo import write_demo
 from tests.commands.calling import alike
 from tests.commands.small_site import unknown
 from tests.conftest import Command
 from tests.factory import COLUMNS, daily, line, write_bands, write_perflog, write_session
+from tests.sites import whole_demo
 from tests.views.sites import site
 
 
@@ -271,7 +271,7 @@ def test_ascii_where_nothing_else_can_be_sent(good: Path, iobands: Command) -> N
 
 
 def test_every_command_writes_what_the_locale_has(tmp_path: Path, iobands: Command) -> None:
-    write_demo(tmp_path, datetime.now(timezone.utc))
+    whole_demo(tmp_path, datetime.now(timezone.utc))
     for words in ("alerts", "targets", "explain 2", "explain 3", "advise", "table"):
         done = iobands(*words.split(), PYTHONIOENCODING="latin-1")
         assert done.returncode == 0, done.stderr

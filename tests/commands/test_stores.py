@@ -19,7 +19,6 @@ import polars as pl
 import pytest
 
 from iobands.commands import export
-from iobands.source.demo import write_demo
 from iobands.source.store import open_store, read_stored
 from iobands.views.dashboard.write import directory_of
 from tests.commands.calling import alike
@@ -27,6 +26,7 @@ from tests.commands.small_site import site, unknown
 from tests.factory import case, daily, write_perflog, write_report
 from tests.mounts import fill, in_memory
 from tests.site_copy import ROOT
+from tests.sites import whole_demo
 from tests.source.engines import ENGINES
 
 
@@ -73,7 +73,7 @@ def test_a_cluster_pushes_and_anybody_reads(iobands, tmp_path):
 
 def test_what_is_said_of_alerts_does_not_show_where_the_samples_lie(iobands, tmp_path):
     cluster, store = tmp_path / "cluster", f"{tmp_path}/store"
-    write_demo(cluster, datetime(2026, 6, 1, 12, tzinfo=timezone.utc))
+    whole_demo(cluster, datetime(2026, 6, 1, 12, tzinfo=timezone.utc))
     for root in (cluster, site(tmp_path / "other")):
         assert iobands("push", "--store", store, cwd=root).returncode == 0
     read = ("--store", store, "--system", "made-up-site", "--as-of", "2026-06-01")

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from iobands.snapshot import (
+    ACKNOWLEDGE,
     CLOSED,
     GREW,
     OPENED,
@@ -317,3 +318,24 @@ def test_an_alert_that_an_epoch_ends_lacks_no_samples(tmp_path: Path) -> None:
     site = files.read()
     assert [each.end for each in site.past] == ["withdrawn"]
     assert not [each for each in site.alerts if each.severity is Severity.FAILED]
+
+
+def test_an_answer_moves_to_no_other_alert_if_the_log_of_alerts_is_gone(tmp_path: Path) -> None:
+    """Without the log, the alert after one that was resolved would get its number."""
+
+    def factor(series: Mapping[str, str], day: int) -> float:
+        first = slow(0.5, since=60, until=40, file_system="a")
+        return first(series, day) * slow(0.5, since=12, file_system="b")(series, day)
+
+    files = SiteFiles(tmp_path).days(factor)
+    files.act(ACKNOWLEDGE, "1", now=NOW - 50 * DAY)
+    files.act(RESOLVE, "1", now=NOW - 45 * DAY, force=True)
+    log = alert_log(files.perflogs, "here")
+    ALERT_LOG.append(log, files.judge().news["here"])
+    (open_one,) = files.read().alerts
+    assert (open_one.number, open_one.is_quiet) == (2, False)
+    log.unlink()
+    alerts = {each.severity: each for each in files.read().alerts}
+    assert alerts[Severity.DEGRADED].number is None
+    assert not alerts[Severity.DEGRADED].is_quiet
+    assert "iobands alerts --rebuild" in alerts[Severity.FAILED].reason

@@ -344,15 +344,22 @@ def alert_log(perflogs: Path, system: str) -> Path:
 
 
 def read_alert_log(
-    perflogs: Path, system: str, until: datetime
+    perflogs: Path, system: str, until: datetime, actions: Sequence[Action] = ()
 ) -> tuple[tuple[AlertEvent, ...], tuple[Rejected, ...]]:
     """Return the events of alerts up to `until`, and the rejected lines.
 
     Raises:
         OSError: the file cannot be read.
-        FileError: the line that opened an alert is damaged, so this would get another number.
+        FileError: the line that opened an alert is damaged, or there is no file though `actions`
+            name alerts by their numbers: alerts would get other numbers.
     """
-    events, rejected = ALERT_LOG.read(alert_log(perflogs, system))
+    path = alert_log(perflogs, system)
+    events, rejected = ALERT_LOG.read(path)
+    if not path.exists() and any(each.alert for each in actions):
+        raise FileError(
+            "there is no such file, but actions name alerts by its numbers; restore it, or write "
+            "it anew with: iobands alerts --rebuild"
+        )
     damaged = next((each.line for each in rejected if each.reason.startswith(_NOT_JSON)), None)
     opened = {each.number for _, each in events if each.kind == snapshot.OPENED}
     lost = next(number for number in count(1) if number not in opened)

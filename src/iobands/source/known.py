@@ -148,7 +148,8 @@ def read_known(
         without = _with_begun(none, logs[name], now)
         found[name] = attempts.of(of_bands, without, _with_begun, declared, logs[name], now)
         path = alert_log(perflogs, name)
-        alert_logs[name] = attempts.of(path, (None, ()), read_alert_log, perflogs, name, until)
+        named = (perflogs, name, until, logs[name].actions)
+        alert_logs[name] = attempts.of(path, (None, ()), read_alert_log, *named)
         if new := attempts.problems[before:]:
             incomplete[name] = "; ".join(map(": ".join, new))
     for each in samples.rejected:
