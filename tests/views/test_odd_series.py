@@ -62,3 +62,4 @@ def test_an_endless_name_leaves_room_for_other_alerts_and_rates(tmp_path: Path) 
     (alert,) = front["alerts"]
     assert len(alert["subject"]) < 300
     assert len(str(front["headline"])) < 300
+    assert len(explanation(site, site.alerts[0], 80)) < 3000

@@ -166,7 +166,7 @@ def of_alert(site: Snapshot, alert: Alert, *, every: bool = False) -> Iterator[s
         ratio = ratio_text(each.ratio) if each.ratio else ""
         level = writing.level_text(each, is_over=alert.ended is not None)
         cells = (_trend(each.series, alert.since), level, ratio)
-        yield f"{GAP}{each.series.label}"
+        yield f"{GAP}{writing.cut(each.series.label)}"
         yield f"{GAP * 2}{GAP.join(filter(None, cells))}"
     for heading, lines in (
         ("Changed at the same time", story.maybe),
@@ -287,7 +287,7 @@ def _event(event: AlertEvent, alert: Alert, site: Snapshot) -> str:
         return text
     if not event.subject or site.is_public:  # an earlier subject may name a node
         return text.partition(" ")[0]
-    return f"{text} {event.subject}"
+    return f"{text} {writing.cut(event.subject)}"
 
 
 def _actions(site: Snapshot, alert: Alert) -> Sequence[snapshot.Action]:
