@@ -382,12 +382,15 @@ class IoBase(
 
     def sample_problems(self) -> list[str]:
         """The metrics without rates; ReFrame would pass the check without them."""
-        return [
-            f"{name}: rates above 0 expected, samples has {self.samples.get(name)}"
-            for name in self.metrics
-            # NaN is not above 0, either
-            if not all(0 < rate < float("inf") for rate in self.samples.get(name) or [0])
-        ]
+        try:
+            return [
+                f"{name}: rates above 0 expected, samples has {self.samples.get(name)}"
+                for name in self.metrics
+                # NaN is not above 0, either
+                if not all(0 < rate < float("inf") for rate in self.samples.get(name) or [0])
+            ]
+        except (TypeError, AttributeError):  # by a mistake in a check of a site's own
+            return [f"samples is {self.samples!r}: map each of metrics to a list of rates"]
 
     def judge_repeats(self, values: Mapping[str, Sequence[float]]) -> None:
         """Judge the median of each variable by its band, and record the spread of the repeats."""

@@ -76,6 +76,10 @@ def test_rates_of_all_metrics_are_recorded(run_check):
             "self.samples = {'write_bw': [1.0], 'read_bw': [float('nan')]}",
             "read_bw: rates above 0 expected, samples has [nan]",
         ),
+        (
+            "self.samples = {'write_bw': 1.0}",
+            "samples is {'write_bw': 1.0}: map each of metrics to a list of rates",
+        ),
         ("return 'no proof'", "result_problems returned 'no proof': return a list of lines"),
         ("return None", "result_problems returned None: return a list of lines"),
     ],
