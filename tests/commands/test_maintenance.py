@@ -398,6 +398,9 @@ def test_a_window_that_repeats_does_not_take_the_place_of_an_upgrade(
     # it can be named by its day alone, too, and is the newest
     yesterday = f"{now - timedelta(days=1, hours=3):%Y-%m-%d}"
     assert "\nupdates. " in at(root, "report", yesterday)[1]
+    # of many, the newest are named, and how many more there are
+    names = at(root, "report", "nothing")[1].split("known: ")[1]
+    assert re.search(rf"{yesterday}.*, .* and 2\d more\n$", names)
     (root / "config" / "alerts" / "here.jsonl").unlink()
     assert "\nupdates. " in at(root, "report")[1]
 

@@ -220,7 +220,7 @@ def report_maintenance(
             "`iobands maintenance begin --since TIME --until TIME`"
         )
     if not found:
-        names = ", ".join(each.name for each in known[-10:])
+        names = writing.some([each.name for each in reversed(known)], 10)
         raise cli.failure(f"no maintenance matches {wanted}; known: {names}")
     if wanted and len(found) > 1:
         names = writing.listed([f"{each.name}{f' of {each.system}' * several}" for each in found])
