@@ -78,6 +78,17 @@ def test_jobs_of_a_killed_session_are_cancelled(
     assert cancel_jobs(tmp_path) == []
 
 
+def test_a_job_of_pbs_is_found_by_the_first_letters_of_its_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, program: Program
+) -> None:
+    program("qdel", "")
+    program("qselect", '[ "$4" != rfm_BenchioFPP_ ] || echo 2009.vm')  # OpenPBS 23.06
+    monkeypatch.setenv(SESSION_ENV, "mine")
+    note_job(tmp_path, "pbspro", "2009.vm", "rfm_BenchioFPP_bcc7195b")
+    assert cancel_jobs(tmp_path) == ["its jobs were cancelled: 2009.vm"]
+    assert (tmp_path / "qdel").read_text() == "2009.vm\n"
+
+
 @pytest.mark.parametrize("name", ["SQUEUE_STATES", "SCANCEL_STATE"])
 def test_filters_of_the_user_hide_no_job(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, program: Program, name: str

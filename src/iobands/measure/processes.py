@@ -209,7 +209,7 @@ _SLURM: Final = _Scheduler(
 _PBS: Final = _Scheduler(
     r"\d+(?:\.[\w.-]+)?",
     ("qdel",),
-    ("qselect", "-u", "{user}", "-N", "{name}"),
+    ("qselect", "-u", "{user}", "-N", "{name:.15}"),  # as ReFrame cuts it
     ("qstat", "-f", "{job}"),
     r"Unknown Job|Job has finished|job_state = [CFX]\b",
     ("qstat", "-B", "-f"),
