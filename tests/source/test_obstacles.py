@@ -180,10 +180,10 @@ def test_a_damaged_report_that_goes_in_circles(files: SiteFiles) -> None:
     assert {alert.severity for alert in files.read().alerts} == {Severity.FAILED}
 
 
-def _refused_by_sbatch(files: SiteFiles, said: str) -> tuple[str, str]:
-    """Return why a file system is unfit and why a check failed, if sbatch said that to both."""
+def _refused(files: SiteFiles, said: str, program: str = "sbatch") -> tuple[str, str]:
+    """Return why a file system is unfit and why a check failed, if a program said that to both."""
     error = (
-        "spawned process error: command 'sbatch rfm_job.sh' failed with exit code 1:\n"
+        f"spawned process error: command '{program} rfm_job.sh' failed with exit code 1:\n"
         f"--- stdout ---\n--- stdout ---\n--- stderr ---\n{said}\n\n--- stderr ---"
     )
     write_report(files.perflogs, [file_system("disk", "fail", error), case(fail_reason=error)])
@@ -192,8 +192,13 @@ def _refused_by_sbatch(files: SiteFiles, said: str) -> tuple[str, str]:
 
 def test_a_wrong_account_is_in_the_words_of_sbatch(files: SiteFiles) -> None:
     said = "sbatch: error: Batch job submission failed: Invalid account specified"
-    for why in _refused_by_sbatch(files, said):
+    for why in _refused(files, said):
         assert "sbatch: Batch job submission failed: Invalid account specified; set account" in why
+
+
+def test_a_wrong_queue_is_in_the_words_of_qsub(files: SiteFiles) -> None:
+    for why in _refused(files, "qsub: Unknown queue", "qsub"):  # OpenPBS 23.06
+        assert why.endswith("qsub: Unknown queue") and "qsub: qsub" not in why
 
 
 def test_a_limit_of_the_qos_is_no_wrong_account(files: SiteFiles) -> None:
@@ -202,7 +207,7 @@ def test_a_limit_of_the_qos_is_no_wrong_account(files: SiteFiles) -> None:
         "sbatch: error: Batch job submission failed: Job violates accounting/QOS policy (job "
         "submit limit, user's size and/or time limits)"
     )
-    for why in _refused_by_sbatch(files, said):
+    for why in _refused(files, said):
         assert why.endswith(
             "sbatch: QOSMaxSubmitJobPerUserLimit; Batch job submission failed: Job violates "
             "accounting/QOS policy (job submit limit, user's size and/or time limits)"

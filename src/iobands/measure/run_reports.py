@@ -185,7 +185,7 @@ def _words_of_command(reason: str) -> str | None:
     if not (is_quoted and re.search(r" exit code \d+:", ended)):
         return None
     program = command.partition(" ")[0]
-    said = re.sub(rf"(\A|\s){re.escape(program)}: error: ", "; ", words).removeprefix("; ")
+    said = re.sub(rf"(\A|\s){re.escape(program)}: (error: )?", "; ", words).removeprefix("; ")
     said = " ".join(said.split()) or "it said nothing"
     remedy = ""
     if refused := _REFUSED.search(said):
