@@ -90,6 +90,15 @@ def test_a_series_of_another_scale_is_superseded(files: SiteFiles) -> None:
     }
 
 
+@pytest.mark.parametrize(("gib", "said"), [(1000.002, ["2 series have sizes"]), (1000.01, [])])
+def test_series_of_nearly_one_size_share_a_name_in_files(
+    gib: float, said: list[str], files: SiteFiles
+) -> None:
+    site = files.write(daily([1.5] * 4, gib=1000.001) + daily([1.5] * 4, gib=gib)).read()
+    assert len(site.series) == 2
+    assert [each.reason.partition(" that")[0] for each in site.alerts] == said
+
+
 def test_systems_are_kept_apart(files: SiteFiles) -> None:
     write_perflog(files.perflogs, daily([2.5], system="there"), system="there")
     assert [series.label for series in files.read().series] == [

@@ -44,6 +44,7 @@ from iobands.snapshot import (
     day_and_time,
     grouped_by,
     ratio_of,
+    slug,
     what_failed,
 )
 
@@ -110,6 +111,17 @@ def of_lost(past: Iterable[Alert], known: Mapping[str, Span], now: datetime) -> 
                 "raised it; restore them, and the alert opens again"
             )
             yield Alert(Severity.FAILED, f"alert {each.number}", reason=reason, system=each.system)
+
+
+def of_equal_names(series: Iterable[Series]) -> Iterator[Alert]:
+    """Yield an alert for each name in files that several series have, as one hides the others."""
+    for mine in grouped_by(series, lambda each: slug(each.key)).values():
+        if len(mine) > 1:
+            reason = (
+                f"{len(mine)} series have sizes that differ only after the sixth digit, and only "
+                "one of them can have alerts; give them one size"
+            )
+            yield Alert(Severity.FAILED, mine[0].label, reason=reason, system=mine[0].key.system)
 
 
 def of_failures(findings: Iterable[Finding]) -> Iterator[Alert]:

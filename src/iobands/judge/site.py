@@ -223,6 +223,7 @@ def _open_alerts(
     # an alert about several series is raised by the last one that ran
     spans = {slug(k): Span(e.first, e.last + _RARELY) for k, e in known.histories.items()}
     yield from conditions.of_lost(numbered, spans, known.now)
+    yield from conditions.of_equal_names(series)
     yield from conditions.of_suspicions(series, budgets)
     yield from conditions.of_missing(series, unfit)
     yield from conditions.of_low_runs(series, covered)
