@@ -260,7 +260,7 @@ def over_budget(at: Workplace, selection: Selection) -> tuple[list[Cost], set[st
 
     Also return the names of checks that fit the budget of at least one partition. If no site file
     has a budget, ReFrame is not called. Raises SessionError if the costs cannot be read, and
-    OSError if they cannot be recorded.
+    OSError if the reservation cannot be recorded.
     """
     budgets = {
         f"{system}:{name}": extras["daily_budget"]

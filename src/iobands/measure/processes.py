@@ -177,7 +177,8 @@ _NO_LSF_JOB: Final = "is not found|No unfinished job found"
 #: The states of Slurm, PBS, LSF and Flux in which a job has not ended.
 _NOT_ENDED: Final = (
     r"\b(?:PENDING|RUNNING|SUSPENDED|CONFIGURING|COMPLETING|STOPPED|REQUEUED|REQUEUE_\w+|RESIZING"
-    r"|SIGNALING|STAGE_OUT|SPECIAL_EXIT|EXPEDITING|RESV_DEL_HOLD|PEND|RUN|[PUS]SUSP|WAIT|UNKWN|ZOMBI|DEPEND|PRIORITY|SCHED|CLEANUP)\b"
+    r"|SIGNALING|STAGE_OUT|SPECIAL_EXIT|EXPEDITING|RESV_DEL_HOLD"
+    r"|PEND|RUN|[PUS]SUSP|WAIT|UNKWN|ZOMBI|DEPEND|PRIORITY|SCHED|CLEANUP)\b"
     r"|job_state = "
 )
 _NAME: Final = re.compile(r"rfm_\w+", re.ASCII)  # the names that ReFrame gives to jobs
