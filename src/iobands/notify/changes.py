@@ -174,7 +174,7 @@ def _grouped(alerts: Iterable[Alert]) -> list[list[Alert]]:
 def _begun(alerts: Sequence[Alert], now: datetime) -> Topic:
     members, quiet = _members(alerts), all(alert.is_quiet for alert in alerts)
     severities = (alert.severity.value for alert in alerts)
-    ratios = (member.ratio for alert in alerts for member in alert.members)
+    ratios = [writing.worst_member(each).ratio for each in alerts if each.members]
     levels = [each for each in ratios if each and math.isfinite(each.low + each.high)]
     worst = min(levels, key=lambda each: each.value, default=None)
     more = f" and {len(alerts) - 1} more" if len(alerts) > 1 else ""

@@ -106,6 +106,13 @@ def level_text(member: Member, *, short: bool = False, is_over: bool = False) ->
     return f"{figure(baseline * ratio.value)} {unit}{was} ({percent(ratio.value)})"
 
 
+def worst_member(alert: Alert) -> Member:
+    """Return the member with the largest change in the direction of the alert."""
+    known = [each for each in alert.members if each.ratio and math.isfinite(each.ratio.value)]
+    furthest = max if alert.severity is snapshot.Severity.IMPROVED else min
+    return furthest(known or alert.members[:1], key=snapshot.ratio_of)
+
+
 def odds_text(cause: Cause, now: datetime) -> str:
     """Return a cause, its date and its odds."""
     odds = f"{figure(cause.odds)} to 1" if cause.odds >= 1 else f"1 to {figure(1 / cause.odds)}"
