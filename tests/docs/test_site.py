@@ -131,7 +131,7 @@ def test_no_page_shows_the_mark_before_a_bar(site: dict[Path, Links]) -> None:
     shown = {path.name: re.findall(r"<code>[^<]*\\\|", path.read_text("utf-8")) for path in site}
     assert {name: found for name, found in shown.items() if found} == {}
     commands = (home(site) / "reference" / "commands.html").read_text("utf-8")
-    assert "<code>--every hour|day|week</code>" in commands
+    assert "<code>--every hour|6h|12h|day|week</code>" in commands
 
 
 def test_the_search_works_from_a_disk(site: dict[Path, Links]) -> None:
