@@ -8,9 +8,13 @@ is_seven() {
     command -v beegfs-ctl >/dev/null
 }
 
-# A node may have several mounted, each with a configuration of its own.
-mount_option() {
-    echo "--mount=$(df --output=target "$file_system" | tail -n 1)"
+# A node may have several mounted, each with a configuration of its own. The option --mount of
+# beegfs-ctl would find it, but fails in 7.4.7.
+configuration() {
+    local file
+    file=$(findmnt --noheadings --output OPTIONS --target "$file_system" | grep -o 'cfgFile=[^,]*') ||
+        file=cfgFile=/etc/beegfs/beegfs-client.conf
+    echo "--$file"
 }
 
 # list_targets [POOL]: prints the number of the pool to use, if any, and all targets.
@@ -18,7 +22,7 @@ list_targets() {
     [ -z "${1-}" ] || echo "pool $1"
     if is_seven; then
         within 20 beegfs-ctl --listtargets --nodetype=storage --state --storagepools --pools \
-            "$(mount_option)"
+            "$(configuration)"
     else
         within 20 beegfs target list --node-type storage --state --capacity --raw
     fi
@@ -27,7 +31,7 @@ list_targets() {
 # BeeGFS 7 asks each server for its space, and an absent one would keep it from printing the states.
 list_space() {
     ! is_seven ||
-        within 10 beegfs-ctl --listtargets --nodetype=storage --spaceinfo "$(mount_option)"
+        within 10 beegfs-ctl --listtargets --nodetype=storage --spaceinfo "$(configuration)"
 }
 
 # look_at_targets: for the probe, in its sections.
@@ -56,7 +60,7 @@ set_pattern() {
     local count=$1 chunk=$2
     if is_seven; then
         beegfs-ctl --setpattern ${count:+"--numtargets=$count"} ${chunk:+"--chunksize=$chunk"} \
-            "$(mount_option)" "$run_directory"
+            "$(configuration)" "$run_directory"
     else
         beegfs entry set ${count:+"--num-targets=$count"} ${chunk:+"--chunk-size=$chunk"} \
             "$run_directory"
@@ -64,12 +68,12 @@ set_pattern() {
 }
 
 read_layout() {
-    local file mount
-    ! is_seven || mount=$(mount_option)
+    local file configuration
+    ! is_seven || configuration=$(configuration)
     find "$run_directory" -type f | while read -r file; do
         echo "--- $file"
         if is_seven; then
-            beegfs-ctl --getentryinfo "$mount" "$file" 2>&1
+            beegfs-ctl --getentryinfo "$configuration" "$file" 2>&1
         else
             beegfs entry info --retro --raw "$file" 2>&1
         fi

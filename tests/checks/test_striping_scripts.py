@@ -250,7 +250,8 @@ SEVEN = (
         "beegfs-ctl --listtargets --nodetype=storage --state --storagepools --pools",
         "beegfs-ctl --getentryinfo four",
     ),
-    "beegfs-ctl --setpattern --numtargets=4 --chunksize=524288 --mount=beegfs {run}",
+    "beegfs-ctl --setpattern --numtargets=4 --chunksize=524288 "
+    "--cfgFile=/etc/beegfs/scratch.d/beegfs-client.conf {run}",
 )
 EIGHT = (
     "beegfs",
@@ -266,6 +267,7 @@ EIGHT = (
 def beegfs_on(node, version):
     name, script, outputs, _ = version
     node.mount("beegfs")
+    node.stand_in("findmnt", "echo rw,relatime,cfgFile=/etc/beegfs/scratch.d/beegfs-client.conf")
     targets, entry = (beegfs_said(out) for out in outputs)
     node.stand_in(name, script.format(targets=answer(targets), entry=answer(entry)))
 
@@ -301,6 +303,14 @@ def test_all_targets_of_beegfs_are_those_in_service(node, version, asked, option
     # the covariates are those of the pool's targets
     listed = (node.stage / "targets.txt").read_text(encoding="utf-8")
     assert listed.startswith("pool 1\n") == (asked.pool == "1")
+
+
+def test_a_mount_of_beegfs_without_a_configuration_has_the_usual_one(node):
+    beegfs_on(node, SEVEN)
+    node.stand_in("findmnt", "echo rw,relatime")
+    assert node.run("beegfs", Asked(4)).returncode == 0
+    usual = "--cfgFile=/etc/beegfs/beegfs-client.conf"
+    assert all(usual in call for call in node.calls("beegfs-ctl"))
 
 
 def test_no_target_of_a_pool_of_beegfs_is_in_service(node):
