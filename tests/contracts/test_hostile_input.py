@@ -47,12 +47,13 @@ from iobands.notify.outbox import (
     scrubbed,
     secret,
 )
-from iobands.snapshot.stored import from_json, to_json
+from iobands.snapshot.stored import to_json
 from iobands.source.action_log import read_log
 from iobands.source.perflog import read_perflogs
 from iobands.views.writing import age_text
 from tests.factory import NOW, case, line, write_bands, write_perflog, write_report
 from tests.sites import NOTHING_KNOWN
+from tests.snapshot.read_back import from_json
 
 GOLDEN = Path(__file__).parent / "golden"
 

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from iobands.measure.run_directories import new_note
 from iobands.model import CRITICAL, UNKNOWN, WARNING
 from iobands.snapshot import ACKNOWLEDGE, Action, Snapshot, State
-from iobands.snapshot.stored import from_json, to_json
+from iobands.snapshot.stored import to_json
 from iobands.source.action_log import append
 from iobands.views.digest import explanation
 from tests.contracts.test_hostile_input import VALUES, bounded, changed, damaged
@@ -33,6 +33,7 @@ from tests.factory import (
     write_report,
     write_session,
 )
+from tests.snapshot.read_back import from_json
 from tests.views.sites import dropped, healthy, look
 from tests.views.test_digest import text
 

@@ -2,9 +2,10 @@
 
 from pathlib import Path
 
-from iobands.snapshot.stored import STATUS_SCHEMA, from_json, to_json
+from iobands.snapshot.stored import STATUS_SCHEMA, to_json
 from tests.contracts.documented import DOCUMENT, first_column
 from tests.snapshot import schema
+from tests.snapshot.read_back import from_json
 
 GOLDEN = Path(__file__).parent / "golden" / "status-5.json"
 

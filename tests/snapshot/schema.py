@@ -17,7 +17,8 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 import iobands.snapshot.stored
 from iobands.snapshot import Member, Snapshot
-from iobands.snapshot.stored import DERIVED, STATUS_SCHEMA, hints_of, without_none
+from iobands.snapshot.stored import DERIVED, STATUS_SCHEMA
+from tests.snapshot.read_back import hints_of, without_none
 
 FILE = Path(iobands.snapshot.stored.__file__).with_name("status.schema.json")
 

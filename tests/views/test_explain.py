@@ -39,13 +39,14 @@ from iobands.snapshot import (
     State,
     public,
 )
-from iobands.snapshot.stored import from_json, to_json
+from iobands.snapshot.stored import to_json
 from iobands.views.alert_lines import counted_members, details
 from iobands.views.digest import chosen, explanation, name_of
 from iobands.views.explain_series import missed_text, relations_of, start_of
 from tests.conftest import Command
 from tests.factory import NOW, daily, write_perflog
 from tests.sites import DAY, EIGHT, NOTHING_KNOWN, SiteFiles, levels, slow
+from tests.snapshot.read_back import from_json
 from tests.views.sites import SLOW, dropped, everything, healthy, look, site
 from tests.views.test_dashboard import kinds
 from tests.views.test_digest import text as digest

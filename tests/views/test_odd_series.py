@@ -6,12 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from iobands.snapshot.stored import from_json, to_json
+from iobands.snapshot.stored import to_json
 from iobands.views.dashboard.overview import overview
 from iobands.views.dashboard.write import write_dashboard
 from iobands.views.digest import SCREEN, explanation
 from iobands.views.figures import evidence
 from tests.factory import case, daily, days_ago, line, write_perflog, write_report
+from tests.snapshot.read_back import from_json
 from tests.views.sites import dropped, healthy, look
 from tests.views.test_digest import text
 
