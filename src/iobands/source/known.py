@@ -135,7 +135,10 @@ def read_known(
     later = samples.values.filter(samples.values[TIME] > now + AHEAD).select(*KEY, TIME)
     future = tuple((SeriesKey(*key), when) for *key, when in later.iter_rows())
     samples, until = samples.until(now + AHEAD), now if as_of else now + AHEAD
-    samples, reports = _with_reports(samples, perflogs, system, until, as_of=as_of)
+    within = timedelta.max if as_of else recent_of(samples.histories.values())
+    reports = read_run_reports(perflogs, system, within, until, as_of=as_of)
+    runs = tuple(each for each in reports.runs if each.purpose != ACCEPTANCE)
+    reports = replace(reports, runs=runs)
     missed = samples.missed["system"].cast(pl.String).to_list()
     systems = {key.system for key in {*samples.histories, *(key for key, _ in future)}}
     systems |= {*missed, *(run.system for run in reports.runs)}
@@ -178,19 +181,6 @@ def read_known(
         problems=tuple(attempts.problems),
         incomplete=incomplete,
     )
-
-
-def _with_reports(
-    samples: Samples, perflogs: Path, system: str | None, until: datetime, *, as_of: bool
-) -> tuple[Samples, RunReports]:
-    """Return the samples with the sessions that only run reports name, and the run reports."""
-    recent = recent_of(samples.histories.values())
-    within = timedelta.max if as_of else recent
-    found = read_run_reports(perflogs, system, within, until, as_of=as_of)
-    runs = [each for each in found.runs if each.purpose != ACCEPTANCE]
-    last = found.newest or until
-    named = samples.with_sessions_of([each for each in runs if last - each.when <= recent])
-    return named, replace(found, runs=tuple(runs))
 
 
 def recent_of(histories: Iterable[History]) -> timedelta:
