@@ -33,7 +33,6 @@ from iobands.snapshot import (
     FileSystem,
     History,
     Incident,
-    Ledger,
     Outliers,
     Rejected,
     Series,
@@ -136,38 +135,18 @@ def judge(
     peer_actions = actions_on_peers(places, known.logs)
     acted = [(key.system, each) for key, each in stage.standing.items()]
     acted += [(peer.system, in_force(each)) for peer, each in peer_actions.items()]
-    snapshot = replace(
-        _as_read(stage, false_alarms),
+    snapshot = Snapshot(
+        now=known.now,
         series=tuple(series),
         ledger=conditions.ledger_of(numbered, series, acted),
+        false_alarms_a_year=false_alarms,
         threshold=max(each.threshold for each in (*budgets.values(), Budget(false_alarms))),
+        samples=samples.values,
+        speeds=samples.speeds,
         alerts=ordered(_open_alerts(stage, series, numbered, budgets, clock, attempts)),
         past=tuple(each for each in numbered if each.ended is not None),
         retired=tuple(each.series for key, each in judged.items() if key in stage.gone),
         incidents=incidents,
-        file_systems=_file_systems(series, stage),
-        places=places,
-        peer_actions=tuple(peer_actions.items()),
-        clock=clock,
-    )
-    # the plan is as old as the last session or hourly command, and people may have acted since
-    doubted = {slug(key) for key in snapshot.doubts}
-    planned = tuple(e for e in known.planned if not e.series or doubted.intersection(e.series))
-    snapshot = replace(snapshot, planned=planned)
-    return JudgedSite(snapshot, judged, _news(numbered, known.alert_log), known)
-
-
-def _as_read(stage: Stage, false_alarms: float) -> Snapshot:
-    """Return the snapshot of a site before the judgement: what was read, and what is set aside."""
-    known = stage.known
-    return Snapshot(
-        now=known.now,
-        series=(),
-        ledger=Ledger((), real=0, false=0, delay=None),
-        false_alarms_a_year=false_alarms,
-        threshold=0.0,
-        samples=known.samples.values,
-        speeds=known.samples.speeds,
         skipped=stage.skipped,
         superseded=stage.superseded,
         future=stage.future,
@@ -177,9 +156,18 @@ def _as_read(stage: Stage, false_alarms: float) -> Snapshot:
         last_session=known.last_session,
         leftovers=known.leftovers,
         warnings=tuple(text for each in known.bands.values() for text in each.warnings),
+        file_systems=_file_systems(series, stage),
+        places=places,
+        peer_actions=tuple(peer_actions.items()),
+        clock=clock,
         only=known.system,
         is_past=known.as_of,
     )
+    # the plan is as old as the last session or hourly command, and people may have acted since
+    doubted = {slug(key) for key in snapshot.doubts}
+    planned = tuple(e for e in known.planned if not e.series or doubted.intersection(e.series))
+    snapshot = replace(snapshot, planned=planned)
+    return JudgedSite(snapshot, judged, _news(numbered, known.alert_log), known)
 
 
 def _of_several(
