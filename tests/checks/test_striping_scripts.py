@@ -305,6 +305,34 @@ def test_all_targets_of_beegfs_are_those_in_service(node, version, asked, option
     assert listed.startswith("pool 1\n") == (asked.pool == "1")
 
 
+# As BeeGFS 8.3.1 says it on a system without its library for licenses, after it did all.
+UNLICENSED = (
+    "Error: unable to verify licensed status: rpc error: code = Unknown "
+    "desc = Get license: License verification library not loaded."
+)
+
+
+@pytest.mark.parametrize(
+    ("said", "refused"),
+    [
+        (f"Summary: processed 1 entries\n{UNLICENSED}", ""),
+        ("Error: caller does not have permission", "refused the requested layout"),
+    ],
+)
+def test_the_missing_license_of_beegfs_is_no_refusal(node, said, refused):
+    beegfs_on(node, EIGHT)
+    name, script, outputs, _ = EIGHT
+    targets, entry = (answer(f"{beegfs_said(out)}{UNLICENSED}") + "\nexit 1" for out in outputs)
+    script = script.replace("esac", '"entry set") {set}\n;; esac')
+    set_ = answer(said) + "\nexit 1"
+    node.stand_in(name, script.format(targets=targets, entry=entry, set=set_))
+    asked = Asked(4, size_kib=512)
+    done = node.run("beegfs", asked)
+    assert (done.returncode, refused in done.stderr) == (bool(refused), True)
+    if not refused:
+        assert BACKENDS["beegfs"].in_effect(node.stage, asked) == Layout(4, 512 * 2**10)
+
+
 def test_a_mount_of_beegfs_without_a_configuration_has_the_usual_one(node):
     beegfs_on(node, SEVEN)
     node.stand_in("findmnt", "echo rw,relatime")
