@@ -3,18 +3,32 @@
 # BeeGFS 7 has the command beegfs-ctl, BeeGFS 8 beegfs.
 
 needed=("beegfs-ctl beegfs")
+client_settings=/proc/fs/beegfs
 
 is_seven() {
     command -v beegfs-ctl >/dev/null
 }
 
-# A node may have several mounted, each with a configuration of its own. The option --mount of
-# beegfs-ctl would find it, but fails in 7.4.7.
+# configuration: the client's configuration file of this mount; a node may have several mounted. The
+# option --mount of beegfs-ctl would find it, but fails in 7.4.7.
 configuration() {
-    local file
-    file=$(findmnt --noheadings --output OPTIONS --target "$file_system" | grep -o 'cfgFile=[^,]*') ||
-        file=cfgFile=/etc/beegfs/beegfs-client.conf
-    echo "--$file"
+    findmnt --noheadings --output OPTIONS --target "$file_system" | grep -o 'cfgFile=[^,]*' ||
+        echo cfgFile=/etc/beegfs/beegfs-client.conf
+}
+
+# eight COMMAND...: runs it with the address of the management server, which BeeGFS 8 itself finds
+# only where a single file system is mounted.
+eight() {
+    local -x BEEGFS_MGMTD_ADDR=${BEEGFS_MGMTD_ADDR:-auto}
+    local clients=("$client_settings"/*/config)
+    if [ "$BEEGFS_MGMTD_ADDR" = auto ] && [ "${#clients[@]}" -gt 1 ]; then
+        BEEGFS_MGMTD_ADDR=$(awk -F ' = ' -v mine="$(configuration)" '
+            $1 == "cfgFile" { is_mine = "cfgFile=" $2 == mine }
+            is_mine && $1 == "sysMgmtdHost" { host = $2 ~ /:/ ? "[" $2 "]" : $2 }
+            is_mine && $1 == "connMgmtdGrpcPort" { port = $2 }
+            END { print port ? host ":" port : "auto" }' "${clients[@]}")
+    fi
+    "$@"
 }
 
 # list_targets [POOL]: prints the number of the pool to use, if any, and all targets.
@@ -22,16 +36,16 @@ list_targets() {
     [ -z "${1-}" ] || echo "pool $1"
     if is_seven; then
         within 20 beegfs-ctl --listtargets --nodetype=storage --state --storagepools --pools \
-            "$(configuration)"
+            "--$(configuration)"
     else
-        within 20 beegfs target list --node-type storage --state --capacity --raw
+        eight within 20 beegfs target list --node-type storage --state --capacity --raw
     fi
 }
 
 # BeeGFS 7 asks each server for its space, and an absent one would keep it from printing the states.
 list_space() {
     ! is_seven ||
-        within 10 beegfs-ctl --listtargets --nodetype=storage --spaceinfo "$(configuration)"
+        within 10 beegfs-ctl --listtargets --nodetype=storage --spaceinfo "--$(configuration)"
 }
 
 # look_at_targets: for the probe, in its sections.
@@ -60,10 +74,10 @@ set_pattern() {
     local count=$1 chunk=$2 said
     if is_seven; then
         beegfs-ctl --setpattern ${count:+"--numtargets=$count"} ${chunk:+"--chunksize=$chunk"} \
-            "$(configuration)" "$run_directory"
+            "--$(configuration)" "$run_directory"
     else
         # Where the library for licenses is missing, 8.3 does all and then fails.
-        said=$(beegfs entry set ${count:+"--num-targets=$count"} ${chunk:+"--chunk-size=$chunk"} \
+        said=$(eight beegfs entry set ${count:+"--num-targets=$count"} ${chunk:+"--chunk-size=$chunk"} \
             "$run_directory" 2>&1) || [[ $said == *"verify licensed status"* ]] ||
             { echo "$said" && return 1; }
     fi
@@ -71,13 +85,13 @@ set_pattern() {
 
 read_layout() {
     local file configuration
-    ! is_seven || configuration=$(configuration)
+    ! is_seven || configuration=--$(configuration)
     find "$run_directory" -type f | while read -r file; do
         echo "--- $file"
         if is_seven; then
             beegfs-ctl --getentryinfo "$configuration" "$file" 2>&1
         else
-            beegfs entry info --retro --raw "$file" 2>&1
+            eight beegfs entry info --retro --raw "$file" 2>&1
         fi
     done >layout.txt || : # a file without a layout is found by the reader
 }

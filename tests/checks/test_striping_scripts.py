@@ -333,6 +333,37 @@ def test_the_missing_license_of_beegfs_is_no_refusal(node, said, refused):
         assert BACKENDS["beegfs"].in_effect(node.stage, asked) == Layout(4, 512 * 2**10)
 
 
+@pytest.mark.parametrize(
+    ("others", "said", "address"),
+    [
+        ((), "", "auto"),
+        (("home",), "", "10.7.0.1:8010"),
+        (("home",), "mgmtd:8110", "mgmtd:8110"),  # what the site says counts
+    ],
+)
+def test_the_management_of_one_of_several_beegfs(node, others, said, address):
+    for number, name in enumerate(("scratch", *others), 1):
+        place = node.root / "clients" / f"c{number}-6B0D93ED-vm"
+        place.mkdir(parents=True)
+        lines = {
+            "cfgFile": f"/etc/beegfs/{name}.d/beegfs-client.conf",
+            "connMgmtdPort": 8008,
+            "connMgmtdGrpcPort": 8010,
+            "sysMgmtdHost": f"10.7.0.{number}",
+        }
+        text = "".join(f"{key} = {value}\n" for key, value in lines.items())
+        (place / "config").write_text(text, encoding="utf-8")
+    beegfs_on(node, EIGHT)
+    (node.root / "bin" / "awk").symlink_to(shutil.which("awk"))
+    done = node.bash(
+        f"source {BACKENDS['beegfs'].script}",
+        f"file_system={node.root} client_settings={node.root / 'clients'}",
+        f"export BEEGFS_MGMTD_ADDR={said}",
+        "eight bash -c 'echo $BEEGFS_MGMTD_ADDR'",
+    )
+    assert (done.stdout, done.stderr) == (f"{address}\n", "")
+
+
 def test_a_mount_of_beegfs_without_a_configuration_has_the_usual_one(node):
     beegfs_on(node, SEVEN)
     node.stand_in("findmnt", "echo rw,relatime")
