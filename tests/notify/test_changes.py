@@ -543,6 +543,17 @@ def test_a_message_fits_a_mail_and_says_of_what_system_and_what_to_do(tmp_path: 
     assert unmade.count("try") == 40
 
 
+def test_ten_alerts_of_many_series_make_one_post_of_mattermost(tmp_path: Path) -> None:
+    """It splits a post of more than 16,383 characters, whose parts are no code any more."""
+    hints = [f"hints with {'quite ' * 9}a long name {n}" for n in range(22)]
+    rows = [row for each in hints for row in daily([1.5] * 30, last=5.25, hints=each)]
+    site = SiteFiles(tmp_path).write(rows).read()
+    (event,) = changes([], site, NOTIFIED)[1]
+    (alert,) = event.alerts
+    message = message_of(replace(event, alerts=(alert,) * 10), site, "")
+    assert len(f"`{message.title}`\n```\n{message.text}```") <= 16_383
+
+
 def test_a_long_name_makes_no_message_that_services_refuse(tmp_path: Path) -> None:
     """GitHub takes 65,536 characters. A part of a quoted command would run what a name says."""
     name = "x'; touch ran; '" * 2000

@@ -266,7 +266,9 @@ def test_webhooks(web: Web, form: str) -> None:
         (card,) = asked.json["attachments"]
         assert [block["text"] for block in card["content"]["body"]] == [MESSAGE.title, MESSAGE.text]
     else:
-        assert "began: degraded ü &lt;b&gt;" in asked.json["text"]
+        # Mattermost shows code as it is; Slack decodes it
+        name = "<b>" if form == "mattermost" else "&lt;b&gt;"
+        assert f"began: degraded ü {name}" in asked.json["text"]
         assert asked.json["text"].count("```") == 2  # no text closes the code block
 
 
@@ -308,7 +310,10 @@ def test_a_name_mentions_nobody_in_a_chat(web: Web, form: str) -> None:
     send(channel("webhook", url=web.url, form=form), HOSTILE)
     title, *text = web.asked[0].json["text"].splitlines()
     # all of it is code, and no name closes the code
-    assert title == "`began: @all '@here' [click](http://evil) &lt;!channel&gt; &lt;script&gt;`"
+    names = "<!channel> <script>"
+    if form == "slack":  # where <!channel> is a mention even in code
+        names = "&lt;!channel&gt; &lt;script&gt;"
+    assert title == f"`began: @all '@here' [click](http://evil) {names}`"
     assert text == ["```", "@all '''", "/close", "[click](http://evil)", "```"]
 
 

@@ -284,7 +284,7 @@ def _numbered(alert: Alert) -> str:
 _MOST_ALERTS: Final = 10
 _MOST_SERIES: Final = 20
 _MOST_LINE: Final = 1000  # characters
-_MOST_TEXT: Final = 25_000
+_MOST_TEXT: Final = 16_000  # Mattermost splits a longer post, and code in it becomes Markdown
 _MOST_TITLE: Final = 180
 # What stands in a reason before the cause; the text of a message has it.
 _BEFORE_THE_CAUSE: Final = re.compile(

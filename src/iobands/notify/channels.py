@@ -142,8 +142,9 @@ def _body(message: Message, form: str) -> dict[str, Any]:
         kind = "application/vnd.microsoft.card.adaptive"
         return {"type": "message", "attachments": [{"contentType": kind, "content": card}]}
     # as code, in which nothing is a mention or a link
-    title, text = (each.translate(_ESCAPED) for each in (message.title, message.text))
-    title, text = title.replace("`", _QUOTE), text.replace("```", _QUOTE * 3)
+    title, text = message.title.replace("`", _QUOTE), message.text.replace("```", _QUOTE * 3)
+    if form == "slack":  # which alone decodes code
+        title, text = title.translate(_ESCAPED), text.translate(_ESCAPED)
     return {"text": f"`{title}`\n```\n{text}```"}
 
 
