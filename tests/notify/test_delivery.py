@@ -264,7 +264,8 @@ def test_webhooks(web: Web, form: str) -> None:
     assert asked.headers["Authorization"] == f"Bearer {SECRET}"
     if form == "teams":
         (card,) = asked.json["attachments"]
-        assert [block["text"] for block in card["content"]["body"]] == [MESSAGE.title, MESSAGE.text]
+        title, text = (block["text"] for block in card["content"]["body"])
+        assert (title, text.replace("\n\n", "\n")) == (MESSAGE.title, MESSAGE.text)
     else:
         # Mattermost shows code as it is; Slack decodes it
         name = "<b>" if form == "mattermost" else "&lt;b&gt;"
@@ -322,6 +323,16 @@ def test_a_name_is_no_link_in_teams(web: Web) -> None:
     said = json.dumps(web.asked[0].json)
     assert said.count("[click] (http://evil)") == 2
     assert "entities" not in said  # without which Teams mentions nobody
+
+
+def test_teams_shows_the_lines_of_a_message_as_lines(web: Web) -> None:
+    """It takes a text as Markdown: a single line break is a space, and four spaces begin code."""
+    lines = replace(MESSAGE, text="degraded  it\n    20 Nov\n\nNext step\n")
+    send(channel("webhook", url=web.url, form="teams"), lines)
+    _, block = web.asked[0].json["attachments"][0]["content"]["body"]
+    assert block["text"].split("\n\n") == [
+        *("degraded\u00a0 it", "\u00a0 \u00a0 20 Nov", "", "Next step", "")
+    ]
 
 
 @pytest.mark.parametrize("kind", ["gitlab", "github"])

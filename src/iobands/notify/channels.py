@@ -129,6 +129,8 @@ def _body(message: Message, form: str) -> dict[str, Any]:
     if form == "teams":
         # "](" would make a link of a name
         title, text = (each.replace("](", "] (") for each in (message.title, message.text))
+        # in Markdown a single line break is a space, and four spaces begin code
+        text = text.replace("  ", "\u00a0 ").replace("\n", "\n\n")
         blocks = [
             {"type": "TextBlock", "text": title, "weight": "Bolder", "wrap": True},
             {"type": "TextBlock", "text": text, "fontType": "Monospace", "wrap": True},
