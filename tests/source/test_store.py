@@ -22,6 +22,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+from obstore.store import S3Store
 
 from iobands.judge.site import judge
 from iobands.model import TIME, FileError
@@ -69,6 +70,7 @@ from tests.site_copy import ROOT
 from tests.source.engines import ENGINES, directory
 
 NOTHING = Pushed()
+KEYS = {"region": "x", "access_key_id": "x", "secret_access_key": "x"}  # of a bucket
 
 
 # Each engine has a process of its own: together they would be the last to end.
@@ -963,6 +965,47 @@ def test_a_store_that_no_request_reaches_says_why(url, endpoint, said, monkeypat
     with pytest.raises(StoreError) as failed, open_store(url):
         pass
     assert str(failed.value) == f"{url}: {said}"
+
+
+def test_a_bucket_that_does_not_answer_says_that_time_ran_out(tmp_path):
+    quick = {"max_retries": 0, "retry_timeout": timedelta(seconds=1)}
+    options = {"timeout": "200ms", "allow_http": True}
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        place = f"http://127.0.0.1:{silent.getsockname()[1]}"
+        hung = S3Store("b", endpoint=place, client_options=options, retry_config=quick, **KEYS)
+        with (
+            open_store(str(tmp_path), new=True) as store,
+            pytest.raises(StoreError, match=r"HTTP error: error sending request: Timeout$"),
+            store._errors(),
+        ):
+            hung.get("x")
+
+
+@pytest.mark.parametrize("break_", ["", "\n"])
+def test_why_a_bucket_refuses_is_a_word(break_, tmp_path):
+    """Amazon and Ceph answer with XML of one line, Azure of several."""
+    answer = f'<?xml version="1.0"?>{break_}<Error><Code>SignatureDoesNotMatch</Code></Error>'
+
+    class Refusing(BaseHTTPRequestHandler):
+        def do_GET(self):
+            self.send_response(403)
+            self.end_headers()
+            self.wfile.write(answer.encode())
+
+        def log_message(self, *_):
+            pass
+
+    with HTTPServer(("127.0.0.1", 0), Refusing) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        place = f"http://127.0.0.1:{server.server_port}"
+        closed = S3Store("b", endpoint=place, client_options={"allow_http": True}, **KEYS)
+        with (
+            open_store(str(tmp_path), new=True) as store,
+            pytest.raises(StoreError, match=r"403 Forbidden: SignatureDoesNotMatch$"),
+            store._errors(),
+        ):
+            closed.get("x")
+        server.shutdown()
 
 
 def test_a_newer_store_is_left_alone(engine, store):

@@ -75,8 +75,10 @@ _LACKS: Final = {
     "Account must be specified": "AZURE_STORAGE_ACCOUNT_NAME",
     "BadScheme": "AWS_ALLOW_HTTP=true, which an endpoint without TLS needs",
 }
-#: Why no server was reached, among what a message says for debugging.
-_REASON: Final = re.compile(r'(?:message|error): "([^"]+)"|InvalidCertificate\(\s*(\w+)')
+#: Why a server refused, or was not reached, among what a message says for debugging.
+_REASON: Final = re.compile(
+    r'<Code>(\w+)|(?:message|error): "([^"]+)"|InvalidCertificate\(\s*(\w+)|kind: (Timeout)'
+)
 _T = TypeVar("_T")
 
 
@@ -363,8 +365,8 @@ class ObjectStore:
             for words, name in _LACKS.items():
                 if words in message:
                     message = f"the environment lacks {name}"
-            text = message.partition("\n")[0]
-            if "HTTP error" in text and (found := _REASON.search(message)):
+            text, answered, _ = message.partition("\n")[0].partition(": <?xml")
+            if (answered or "HTTP error" in text) and (found := _REASON.search(message)):
                 text += f": {found[found.lastindex or 0]}"
             raise unusable(self._url, text) from error
 
