@@ -478,6 +478,7 @@ def test_a_passive_result_with_freshness_and_pings(web: Web) -> None:
     ping(f"{web.url}/ping/uuid", "start")
     ping(f"{web.url}/ping/uuid", "")
     ping(f"{web.url}/ping/uuid", "fail", "why")
+    ping(f"{web.url}/ping/key/io/?create=1", "fail", "why")
     first, second, *pings = web.asked
     assert first.path == "/v1/actions/process-check-result"
     assert (first.json["exit_status"], first.json["ttl"]) == (2, 108_000)
@@ -487,7 +488,9 @@ def test_a_passive_result_with_freshness_and_pings(web: Web) -> None:
         ("/ping/uuid/start", ""),
         ("/ping/uuid", ""),
         ("/ping/uuid/fail", "why"),
+        ("/ping/key/io/fail", "why"),
     ]
+    assert pings[-1].query == {"create": ["1"]}
 
 
 def test_a_service_that_icinga_does_not_know_is_named(web: Web) -> None:

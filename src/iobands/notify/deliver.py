@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta, timezone
 from functools import partial
 from typing import Any, Final
+from urllib.parse import urlsplit
 
 import msgspec
 from msgspec.structs import replace
@@ -188,6 +189,7 @@ def report(monitor: Channel, status: int, output: str, performance: Sequence[str
 
 def ping(where: str | Mapping[str, str], step: str, text: str = "") -> None:
     """Ping that a session is at `step`: `start`, `fail`, empty for success; or raise SendError."""
-    url = secret(where).rstrip("/") + (f"/{step}" if step else "")
+    parts = urlsplit(secret(where))  # of Healthchecks, `?create=1` may be its end
+    url = parts._replace(path=parts.path.rstrip("/") + (step and f"/{step}")).geturl()
     body = text[:_MOST_OF_PING].encode("utf-8", "replace")
     channels.call("POST", url, data=body, auth=Headers({}))
