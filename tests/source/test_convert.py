@@ -176,6 +176,22 @@ def test_reframe3_as_reframe_4_writes_it(source: Path) -> None:
     assert logs.reasons == []
 
 
+def test_reframe_4_before_4_3_writes_commas(source: Path) -> None:
+    header = (
+        "job_completion_time,version,display_name,system,partition,environ,jobid,result,"
+        "write_bw_value,write_bw_unit,write_bw_ref,write_bw_lower,write_bw_upper"
+    )
+    text = (
+        "2026-11-30T14:50:51,4.0.0,IorTest %file_system=fast,cluster,compute,gnu,{},pass,3.5,GiB/s,"
+        "100,-0.1,None"
+    )
+    lines = (header, text.format(77), text.format("7,8"))
+    logs = read(write(source, *lines, place="cluster/compute/IorTest_e3d76c13.log"))
+    names = ("version", "system", "partition", "environ", "jobid", "file_system", "perf_value")
+    assert logs.fields(*names) == [("4.0.0", "cluster", "compute", "gnu", "77", "fast", 3.5)]
+    assert logs.reasons == [(3, "14 columns instead of 13")]
+
+
 def test_reframe4(source: Path) -> None:
     header = (
         "result|job_completion_time|descr|environ|job_completion_time_unix|job_nodelist|jobid|name"

@@ -339,7 +339,8 @@ def _read(
         raise Unusable("bytes that are not UTF-8")
     is_table = _is_table(path)
     fields = {**_REFRAME, **{str(theirs): ours for ours, theirs in called.items()}}
-    cells = [cell.strip() for cell in (_csv_cells(line) if is_table else line.split("|"))]
+    has_commas = is_table or "|" not in line  # as in perflogs of ReFrame 4.0 to 4.2
+    cells = [cell.strip() for cell in (_csv_cells(line) if has_commas else line.split("|"))]
     names = [fields.get(cell, cell) for cell in cells]
     if not {TIME, _UNIX}.isdisjoint(names):
         missing = [str(theirs) for ours, theirs in called.items() if ours not in names]
