@@ -6,7 +6,7 @@ import re
 from dataclasses import replace
 from pathlib import Path
 
-from iobands.model import UNKNOWN
+from iobands.model import UNKNOWN, Rejected
 from iobands.snapshot import Snapshot
 from iobands.views.digest import performance, plugin_line
 from tests.conftest import Command
@@ -61,6 +61,15 @@ def test_a_series_has_no_rate_while_its_samples_are_missing(tmp_path: Path) -> N
 def test_a_site_without_rates_has_no_bar() -> None:
     assert performance(NOTHING_KNOWN) == []
     assert plugin_line(NOTHING_KNOWN) == "IOBANDS UNKNOWN: no samples; measure with: iobands run"
+
+
+def test_the_line_says_what_cannot_be_read() -> None:
+    lines = Rejected(Path("perflogs/a.log"), 7, "12 columns instead of 60")
+    unread = Rejected(Path("perflogs/b"), 0, "cannot be read: Permission denied", is_unread=True)
+    line = plugin_line(replace(NOTHING_KNOWN, rejected=(lines,)))
+    assert line.endswith("; 1 line rejected")
+    line = plugin_line(replace(NOTHING_KNOWN, rejected=(lines, unread)))
+    assert line.endswith("; 2 lines rejected; perflogs/b: cannot be read: Permission denied")
 
 
 def test_a_bar_in_a_name_does_not_end_the_text(tmp_path: Path) -> None:

@@ -289,7 +289,8 @@ def _interval(series: Series, known: dict[SeriesKey, Series]) -> Sequence[Series
 
 def plugin_line(site: Snapshot) -> str:
     """Return the summary and, behind a vertical bar, the newest rates as performance data."""
-    text = printable(summary(site)).replace("|", "/")
+    unread = [str(each) for each in site.rejected if each.is_unread][:1]
+    text = printable("; ".join([summary(site), *unread])).replace("|", "/")
     return " | ".join(filter(None, (text, " ".join(performance(site)))))
 
 
