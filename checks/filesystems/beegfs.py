@@ -4,7 +4,6 @@ BeeGFS 7 has the command `beegfs-ctl` and BeeGFS 8 `beegfs`, which can print the
 predecessor. If there are fewer targets than the pattern asks for, a file gets fewer, so only the
 number called `actual` counts. Users other than root may set a pattern if the metadata servers have
 sysAllowUserSetPattern, but never a storage pool: the pool of a file is the pool of its targets.
-Tested on documented output, not on a BeeGFS.
 """
 
 import re

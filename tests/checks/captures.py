@@ -28,6 +28,7 @@ def captured(command: str, source: str) -> str:
 lustre_said = partial(captured, source="lfs-2.17.txt")
 ceph_said = partial(captured, source="ceph-16.2.txt")
 beegfs_said = partial(captured, source="beegfs-documented.txt")
+real_beegfs_said = partial(captured, source="beegfs-7.4.7-8.3.1.txt")
 gpfs_said = partial(captured, source="spectrum-scale-documented.txt")
 
 

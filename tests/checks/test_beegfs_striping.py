@@ -1,11 +1,11 @@
-"""The BeeGFS backend reads the documented output of BeeGFS 7 and 8."""
+"""The BeeGFS backend reads the documented and the captured output of BeeGFS 7 and 8."""
 
 import pytest
 
 from checks.filesystems import BACKENDS, Asked, Layout, StripingError, TargetFaults, Targets
 from checks.filesystems.beegfs import file_layouts
-from checks.filesystems.layout import LAYOUT_FILE, TARGETS_FILE
-from tests.checks.captures import beegfs_said
+from checks.filesystems.layout import LAYOUT_FILE, TARGETS_FILE, Space
+from tests.checks.captures import beegfs_said, real_beegfs_said
 
 BEEGFS = BACKENDS["beegfs"]
 KIB = 2**10
@@ -59,6 +59,34 @@ def test_targets_that_are_online():
     plain = beegfs_said("beegfs-ctl --listtargets --nodetype=storage --state")
     assert BEEGFS.count_targets(plain) == Targets(active=2, inactive=2)
     assert BEEGFS.count_targets("") is None
+
+
+def test_what_a_real_beegfs_says():
+    listed = "beegfs-ctl --listtargets --nodetype=storage"
+    seven, space = (
+        real_beegfs_said(f"{listed} {columns}")
+        for columns in ("--state --storagepools --pools", "--spaceinfo")
+    )
+    eight = real_beegfs_said("beegfs target list --node-type storage --state --capacity --raw")
+    assert BEEGFS.count_targets(seven) == Targets(active=4, inactive=0)
+    assert BEEGFS.count_targets(eight) == Targets(active=2, inactive=2)
+    free = {str(number): Space(419430, 419430) for number in (1, 2, 3, 4)}  # 0.4 GiB
+    assert BEEGFS.targets_in_reach(seven + space) == free
+    # 382318592 bytes, of which 380193792 and 380188672 are free
+    assert BEEGFS.targets_in_reach(eight) == {
+        "2": Space(373358, 371283),
+        "3": Space(373358, 371278),
+    }
+    stopping = ("target 1 is probably-offline", "target 4 is probably-offline")
+    found = judged(eight, needed_kib=1024)
+    assert (found.stopping, found.taking) == (stopping, 0)
+    entries = (
+        real_beegfs_said("beegfs-ctl --getentryinfo"),
+        real_beegfs_said("beegfs entry info --retro --raw"),
+    )
+    text = "".join(f"--- /bfs/{number}\n{entry}" for number, entry in enumerate(entries))
+    assert file_layouts(text) == [Layout(3, 1024 * KIB), Layout(4, 512 * KIB)]
+    assert BEEGFS.targets_of_files(text) == {"0": (2, 3, 4), "1": (3, 4, 1, 2)}
 
 
 def judged(targets, space="", tolerated=0, needed_kib=2**20):
