@@ -132,7 +132,8 @@ def read_known(
     samples = (samples or read_perflogs(perflogs, system, keeps=keeps)).without(ACCEPTANCE)
     if as_of:
         samples = samples.until(now)
-    later = samples.values.filter(samples.values[TIME] > now + AHEAD).select(*KEY, TIME)
+    # in this order, the columns that are read for the few later rows are kept for all
+    later = samples.values.select(*KEY, TIME).filter(samples.values[TIME] > now + AHEAD)
     future = tuple((SeriesKey(*key), when) for *key, when in later.iter_rows())
     samples, until = samples.until(now + AHEAD), now if as_of else now + AHEAD
     within = timedelta.max if as_of else recent_of(samples.histories.values())
