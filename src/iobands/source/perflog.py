@@ -329,8 +329,11 @@ def columns_of(line: bytes) -> tuple[str, ...] | None:
 
 def _repeats(rows: Columns, is_run: pl.Series) -> pl.DataFrame:
     """Return the rows that repeat an earlier run, with file and line of both."""
-    # rows of one run have the same time and value, which is quick to compare
-    same = (rows.select(TIME, VALUE).is_duplicated() & is_run).arg_true()
+    # rows of one run have the same time and value, whose hashes are quick to compare
+    hashes = rows.select(TIME, VALUE).hash_rows()
+    ordered = hashes.sort()
+    twice = ordered.filter(ordered == ordered.shift())
+    same = (hashes.is_in(twice.implode()) & is_run).arg_true()
     found = rows.rows(same.to_numpy()).with_columns(same.alias("row"))
     first = pl.col("row", FILE, LINE).first().over(_SAME).name.prefix("first")
     repeats = found.with_columns(first).filter(pl.col("row") != pl.col("firstrow"))
