@@ -188,16 +188,17 @@ def sessions_of(
     every, named = (np.concatenate([*each.values()]) for each in (times, codes))
     ends = np.cumsum([len(each) for each in times.values()])[:-1]
     labels = named
-    if (named == UNNAMED).any():
+    if (is_unnamed := named == UNNAMED).any():
         days = days_of(every)
         nth = np.zeros(len(every), dtype=np.int64)
         for place in np.split(np.arange(len(every)), ends):
-            mine = place[named[place] == UNNAMED]
+            mine = place[is_unnamed[place]]
             nth[mine] = np.arange(len(mine)) - np.searchsorted(days[mine], days[mine])
-        guessed = days * (1 + nth.max()) + nth
-        # labels of guessed sessions are odd, those of named ones even
-        odd = 2 * np.where(named == UNNAMED, guessed, named) + (named == UNNAMED)
-        labels = np.unique(odd, return_inverse=True)[1]
+        days -= days.min()
+        most = np.zeros(1 + days.max(), dtype=np.int64)  # sessions of each day
+        np.maximum.at(most, days, 1 + nth)
+        guessed = (most.cumsum() - most)[days] + nth
+        labels = np.where(is_unnamed, 1 + named.max() + guessed, named)
     moments = every.view(np.int64)
     begins = np.full(1 + labels.max(), np.iinfo(np.int64).max)
     np.minimum.at(begins, labels, moments)
