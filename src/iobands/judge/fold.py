@@ -150,6 +150,8 @@ class Story:
 
     def shares(self, found: Happening) -> int:
         """Return how many names of `found` were members, and had not left, when it was raised."""
+        if self.joined.keys().isdisjoint(found.names):
+            return 0
         return len(self.names_at(found.raised).intersection(found.names))
 
     def shared_by_then(self, found: Happening) -> int:
@@ -359,6 +361,8 @@ def _fresh(found: Happening, stories: Sequence[Story]) -> Happening:
         key=lambda each: (-each.shares(found), each.number),
     )
     before = {name for each in far for name in each.names_at(found.raised)} - near
+    if not before:
+        return found
     left = {name for name in found.names if name not in before}
     if far and found.certain and not near and 2 * len(left) <= len(found.names):
         left |= far[0].names_at(found.raised)
