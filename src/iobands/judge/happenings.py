@@ -93,12 +93,13 @@ def _of_series(series: Series) -> Iterator[Happening]:
 def _possible_drops(series: Series, down: Array) -> Iterator[Happening]:
     """Yield what may join an alert but opens none, while there is the evidence `down` for it."""
     times, _ = series.judged
+    steps = np.diff(down, prepend=0.0)
     reached = np.flatnonzero(down >= _JOINS)
     zeros = np.concatenate(([-1], np.flatnonzero(down <= 0), [len(times)]))
     for zero in np.unique(np.searchsorted(zeros, reached)).tolist():
         begin, end = zeros[zero - 1] + 1, zeros[zero]
         total = down[begin:end]
-        largest_step = np.maximum.accumulate(np.diff(total, prepend=0.0))
+        largest_step = np.maximum.accumulate(steps[begin:end])
         # the evidence of a single bad run does not suffice
         found = np.flatnonzero((total >= _JOINS) & (total > largest_step))
         if found.size:
