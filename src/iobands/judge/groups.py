@@ -319,25 +319,24 @@ class _Evidence:
             ends = slice(begin, stop)
             since = self.over(slice(begin + 1 - lag, stop + 1 - lag), ends)
             # an upper bound: no choice of series adds up to more than all that are above 0
-            most = np.maximum(since, 0.0).sum(axis=-1).max(axis=1) / discount[ends] - ways[ends]
-            near = np.flatnonzero(most >= self.thresholds[ends])
-            best = self._scan(since[near], near + begin).max(axis=1, initial=0.0)
-            places = near + begin - first
-            found[places] = np.maximum(found[places], best)
+            most = np.maximum(since, 0.0).sum(axis=-1).T / discount[ends] - ways[ends]
+            designs, near = np.nonzero(most >= self.thresholds[ends])
+            best = self._scan(since[near, designs], near + begin)
+            np.maximum.at(found, near + begin - first, best)
         return found
 
     def onset(self, raised: int) -> tuple[int, int]:
         """Return the session and the design that fit the change best, seen from `raised`."""
         then = slice(raised, raised + 1)
         since = self.over(slice(max(0, raised + 1 - _LAGS[-1]), raised + 1), then)
-        found = self._scan(since, then)[::-1]  # among equals the latest
+        found = self._scan(since, (then, None))[::-1]  # among equals the latest
         place, design = np.unravel_index(int(np.argmax(found)), found.shape)
         return raised - int(place), int(design)
 
-    def _scan(self, since: Array, sessions: slice | NDArray[np.int_]) -> Array:
+    def _scan(self, since: Array, sessions: tuple[slice, None] | NDArray[np.int_]) -> Array:
         """Return the largest evidence of any two or more series, the last axis of `since`."""
-        strongest = np.cumsum(-np.sort(-since, axis=-1), axis=-1)
-        evidence: Array = strongest / self.discounts[sessions, None] - self._ways[sessions, None]
+        strongest = np.cumsum(np.sort(since, axis=-1)[..., ::-1], axis=-1)
+        evidence: Array = strongest / self.discounts[sessions] - self._ways[sessions]
         return evidence[..., _SEVERAL - 1 :].max(axis=-1)
 
 
