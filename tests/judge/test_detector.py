@@ -75,6 +75,22 @@ def test_an_improvement_is_adopted_with_its_thirtieth_run():
     assert (rise.since, rise.closed, rise.ended, rise.end) == (200, 229, 230, ADOPTED)
 
 
+def test_runs_that_the_level_after_an_improvement_is_learned_from_say_nothing():
+    # of its thirty runs, half were asked for: five more are needed for a baseline
+    asked = np.zeros(240, bool)
+    asked[201:230:2] = True
+    chart = follow(levels((200, 1), (40, 1.5)), spacing=Spacing(24.0 * np.arange(240), asked))
+    assert (chart.changes[0].ended, [first for first, _ in chart.baselines][-2:]) == (
+        230,
+        [230, 235],
+    )
+    for says in (chart.increments, chart.alone):
+        assert (np.flatnonzero(says[200:].any(axis=1)) + 200).tolist() == [
+            *range(200, 230),
+            *range(235, 240),
+        ]
+
+
 def test_an_improvement_that_is_young_is_open():
     change = follow(levels((200, 1), (20, 1.5))).open_change
     assert change is not None

@@ -317,6 +317,7 @@ class _Detector:
         end = int(found[-1]) + 1 if len(found) == wanted else self._until(self.total + 1)
         runs = np.concatenate((self.baseline.runs, self.logarithms[found]))
         self.starts[:] = end
+        self.alone[self.at : end] = 0.0  # the step before may have scored them, if it adopted
         self.at = end
         self._learn(runs, self.baseline.band, end)
 
