@@ -224,8 +224,9 @@ def test_what_is_kept_of_a_judgement_changes_nothing(change: str, tmp_path: Path
     used = sum(
         each.detection.basis.settled(memory[key]) is not None for key, each in again.judged.items()
     )
-    # the remembered part ends before the repeat and the action
-    assert used == {"a run that came late": 7, "a band": 4, "other values": 0}.get(change, 8)
+    # the remembered part ends before the repeat; one file system has the late run, or the action
+    of_one = dict.fromkeys(("a run that came late", "an action", "a band"), 4)
+    assert used == (of_one | {"other values": 0}).get(change, 8)
 
 
 def test_a_system_with_a_band_is_remembered(tmp_path: Path) -> None:

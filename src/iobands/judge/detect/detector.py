@@ -204,14 +204,10 @@ class _Detector:
             settled=settled,
         )
 
-    def _until(self, wanted: int) -> int:
-        """Return where a step to `wanted` ends: there, or earlier if there are not as many runs.
-
-        Keeps the state before the first such cut: more runs may change all that is found after it.
-        """
-        if wanted > self.total and self.settled is None:
+    def _settle(self) -> None:
+        """Keep the state before the first step that more runs would change, and all after it."""
+        if self.settled is None:
             self.settled = self._state()
-        return min(wanted, self.total)
 
     def _state(self) -> Settled:
         needed = [self.at - USED, int(self.starts.min(initial=self.at))]
@@ -314,7 +310,9 @@ class _Detector:
     def _while_learning(self) -> None:
         wanted = FIRST_BASELINE - len(self.baseline.runs)
         found = self.at + np.flatnonzero(self.usable[self.at :])[:wanted]
-        end = int(found[-1]) + 1 if len(found) == wanted else self._until(self.total + 1)
+        end = int(found[-1]) + 1 if len(found) == wanted else self.total
+        if len(found) < wanted:
+            self._settle()
         runs = np.concatenate((self.baseline.runs, self.logarithms[found]))
         self.starts[:] = end
         self.alone[self.at : end] = 0.0  # the step before may have scored them, if it adopted
@@ -323,7 +321,8 @@ class _Detector:
 
     def _while_quiet(self) -> None:
         joining, due = self._next_growth()
-        end = self._until(min(max(due, self.at) + _CHUNK, self.at + _AT_A_TIME))
+        wanted = min(max(due, self.at) + _CHUNK, self.at + _AT_A_TIME)
+        end = min(wanted, self.total)
         scores = self._scored(end)
         sums = _cusum(scores, self.sums)
         most = sums.max(axis=1)
@@ -336,6 +335,8 @@ class _Detector:
         grow = max(due - self.at, 0)
         grow += _first_true(most[grow:] < WATCH)
         event = min(found, grow, last)
+        if event == last and wanted > self.total:
+            self._settle()
         begun, done = self.at, self.at + event + 1
         self.increments[begun:done] = scores[: event + 1]
         for side, columns in SIDES.items():
@@ -421,7 +422,7 @@ class _Detector:
     def _while_open(self, change: OpenChange) -> None:
         # the ends of steps must not depend on how many runs there are, as later steps know more
         due = (change.found.raised - self.at) % _AGAIN
-        scores = self._scored(self._until(self.at + due + 1))
+        scores = self._scored(min(self.at + due + 1, self.total))
         back = _cusum(self._over(scores, change), change.recovery)
         last = len(back) - 1
         surely = back[:, -len(self._sure(change)) :].min(axis=1)
@@ -430,6 +431,8 @@ class _Detector:
         lasted = not change.found.is_drop
         adopted = max(change.start + ADOPTION - 1 - self.at, 0) if lasted else last + 1
         event = min(recovered, last, adopted, last if level is None else level - self.at)
+        if event == last < due:
+            self._settle()
         begun, done = self.at, self.at + event + 1
         self.increments[begun:done] = scores[: event + 1]
         start = int(_after_last_zero(back[: event + 1, -1], begun, change.recovery_start))
