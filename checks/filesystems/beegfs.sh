@@ -16,9 +16,9 @@ configuration() {
         echo cfgFile=/etc/beegfs/beegfs-client.conf
 }
 
-# eight COMMAND...: runs it with the address of the management server, which BeeGFS 8 itself finds
-# only where a single file system is mounted.
-eight() {
+# with_management COMMAND...: runs it with the address of the management server. By itself, BeeGFS 8
+# finds that only where a single file system is mounted.
+with_management() {
     local -x BEEGFS_MGMTD_ADDR=${BEEGFS_MGMTD_ADDR:-auto}
     local clients=("$client_settings"/*/config)
     if [ "$BEEGFS_MGMTD_ADDR" = auto ] && [ "${#clients[@]}" -gt 1 ]; then
@@ -38,7 +38,7 @@ list_targets() {
         within 20 beegfs-ctl --listtargets --nodetype=storage --state --storagepools --pools \
             "--$(configuration)"
     else
-        eight within 20 beegfs target list --node-type storage --state --capacity --raw
+        with_management within 20 beegfs target list --node-type storage --state --capacity --raw
     fi
 }
 
@@ -77,7 +77,7 @@ set_pattern() {
             "--$(configuration)" "$run_directory"
     else
         # Where the library for licenses is missing, 8.3 does all and then fails.
-        said=$(eight beegfs entry set ${count:+"--num-targets=$count"} ${chunk:+"--chunk-size=$chunk"} \
+        said=$(with_management beegfs entry set ${count:+"--num-targets=$count"} ${chunk:+"--chunk-size=$chunk"} \
             "$run_directory" 2>&1) || [[ $said == *"verify licensed status"* ]] ||
             { echo "$said" && return 1; }
     fi
@@ -91,7 +91,7 @@ read_layout() {
         if is_seven; then
             beegfs-ctl --getentryinfo "$configuration" "$file" 2>&1
         else
-            eight beegfs entry info --retro --raw "$file" 2>&1
+            with_management beegfs entry info --retro --raw "$file" 2>&1
         fi
     done >layout.txt || : # a file without a layout is found by the reader
 }

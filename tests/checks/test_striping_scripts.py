@@ -359,7 +359,7 @@ def test_the_management_of_one_of_several_beegfs(node, others, said, address):
         f"source {BACKENDS['beegfs'].script}",
         f"file_system={node.root} client_settings={node.root / 'clients'}",
         f"export BEEGFS_MGMTD_ADDR={said}",
-        "eight bash -c 'echo $BEEGFS_MGMTD_ADDR'",
+        "with_management bash -c 'echo $BEEGFS_MGMTD_ADDR'",
     )
     assert (done.stdout, done.stderr) == (f"{address}\n", "")
 
