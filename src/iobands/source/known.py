@@ -136,10 +136,7 @@ def read_known(
     later = samples.values.select(*KEY, TIME).filter(samples.values[TIME] > now + AHEAD)
     future = tuple((SeriesKey(*key), when) for *key, when in later.iter_rows())
     samples, until = samples.until(now + AHEAD), now if as_of else now + AHEAD
-    within = timedelta.max if as_of else recent_of(samples.histories.values())
-    reports = read_run_reports(perflogs, system, within, until, as_of=as_of)
-    runs = tuple(each for each in reports.runs if each.purpose != ACCEPTANCE)
-    reports = replace(reports, runs=runs)
+    samples, reports = _with_reports(samples, perflogs, system, until, as_of=as_of)
     missed = samples.missed["system"].cast(pl.String).to_list()
     systems = {key.system for key in {*samples.histories, *(key for key, _ in future)}}
     systems |= {*missed, *(run.system for run in reports.runs)}
@@ -182,6 +179,19 @@ def read_known(
         problems=tuple(attempts.problems),
         incomplete=incomplete,
     )
+
+
+def _with_reports(
+    samples: Samples, perflogs: Path, system: str | None, until: datetime, *, as_of: bool
+) -> tuple[Samples, RunReports]:
+    """Return the samples with the sessions that only run reports name, and the run reports."""
+    recent = recent_of(samples.histories.values())
+    within = timedelta.max if as_of else recent
+    found = read_run_reports(perflogs, system, within, until, as_of=as_of)
+    runs = [each for each in found.runs if each.purpose != ACCEPTANCE]
+    last = found.newest or until
+    named = samples.with_sessions_of([each for each in runs if last - each.when <= recent])
+    return named, replace(found, runs=tuple(runs))
 
 
 def recent_of(histories: Iterable[History]) -> timedelta:

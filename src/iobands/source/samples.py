@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cached_property
@@ -21,6 +21,7 @@ from iobands.model import (
     VALUE,
     VARIABLE,
     VARIABLE_UNITS,
+    CheckRun,
     Rejected,
     SeriesKey,
     grouped_by,
@@ -99,6 +100,27 @@ class Samples:
             return self
         few = (frame.filter(each) for frame, each in zip(frames, chosen, strict=True))
         return replace(self, **dict(zip(names, few, strict=True)))
+
+    def with_sessions_of(self, runs: Sequence[CheckRun]) -> Samples:
+        """Return the samples with the sessions of `runs` where the perflog names none.
+
+        Older perflogs lack the column.
+        """
+        of_run = (*CHECK, TIME)
+        if not runs:
+            return self
+        first = min(run.when for run in runs)
+        if not (self.values["session"].is_null() & (self.values[TIME] >= first)).any():
+            return self
+        known = pl.DataFrame(
+            [(*run.identity, run.when, run.session) for run in runs],
+            {**{name: self.values.schema[name] for name in of_run}, "known": pl.Categorical()},
+            orient="row",
+        ).unique(of_run)
+        said = self.values.select(*of_run, "session")
+        joined = said.join(known, on=of_run, how="left", maintain_order="left")
+        filled = joined["session"].fill_null(joined["known"])
+        return replace(self, values=self.values.with_columns(filled))
 
     @property
     def measured(self) -> pl.DataFrame:
