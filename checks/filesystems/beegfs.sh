@@ -77,13 +77,17 @@ set_pattern() {
             "--$(configuration)" "$run_directory"
     else
         # Where the library for licenses is missing, 8.3 does all and then fails.
-        said=$(with_management beegfs entry set ${count:+"--num-targets=$count"} ${chunk:+"--chunk-size=$chunk"} \
-            "$run_directory" 2>&1) || [[ $said == *"verify licensed status"* ]] ||
+        said=$(with_management beegfs entry set ${count:+"--num-targets=$count"} \
+            ${chunk:+"--chunk-size=$chunk"} "$run_directory" 2>&1) || [[ $said == *"verify licensed status"* ]] ||
             { echo "$said" && return 1; }
     fi
 }
 
 read_layout() {
+    with_management show_entries >layout.txt || : # the reader finds a file without a layout
+}
+
+show_entries() {
     local file configuration
     ! is_seven || configuration=--$(configuration)
     find "$run_directory" -type f | while read -r file; do
@@ -91,9 +95,9 @@ read_layout() {
         if is_seven; then
             beegfs-ctl --getentryinfo "$configuration" "$file" 2>&1
         else
-            with_management beegfs entry info --retro --raw "$file" 2>&1
+            beegfs entry info --retro --raw "$file" 2>&1
         fi
-    done >layout.txt || : # a file without a layout is found by the reader
+    done
 }
 
 # For each file `path chunk_size target ...`.

@@ -310,8 +310,10 @@ class _Detector:
     def _while_learning(self) -> None:
         wanted = FIRST_BASELINE - len(self.baseline.runs)
         found = self.at + np.flatnonzero(self.usable[self.at :])[:wanted]
-        end = int(found[-1]) + 1 if len(found) == wanted else self.total
-        if len(found) < wanted:
+        end = self.total
+        if len(found) == wanted:
+            end = int(found[-1]) + 1
+        else:
             self._settle()
         runs = np.concatenate((self.baseline.runs, self.logarithms[found]))
         self.starts[:] = end
