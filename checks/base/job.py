@@ -38,6 +38,20 @@ def when_submitted(job: Job, action: Callable[[], None]) -> None:
     job.submit = submit_and_act
 
 
+def end_at_limit(job: Job) -> None:
+    """Let a local job at its time limit end as the jobs of other schedulers do.
+
+    ReFrame raises an exception instead, and then nobody reads why the program hung.
+    """
+    finished = job.finished
+
+    def has_finished() -> bool:
+        job._exception = None
+        return finished()
+
+    job.finished = has_finished
+
+
 class JobMixin(rfm.RegressionTestPlugin):
     """Brings the account, the placement and the traps of the scheduler into the job script.
 
@@ -61,6 +75,7 @@ class JobMixin(rfm.RegressionTestPlugin):
             # By default ReFrame waits two seconds between TERM and KILL: too few on a busy machine,
             # where files that the script has not removed by then would stay.
             self.job.scheduler.CANCEL_GRACE_PERIOD = schedulers.SECONDS_TO_CLEAN_UP
+            end_at_limit(self.job)
 
     # If ReFrame is killed, the next session cancels the job.
     @run_before("run")

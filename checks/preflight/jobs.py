@@ -223,6 +223,8 @@ class EnvMpi(SmallJob):
         )
         problem = mpi.problem(said, self.nodes, self.has_program)
         if problem:
+            if self.job.state == "TIMEOUT":
+                problem += f" within {self.time_limit:g} s"
             raise SanityError(": ".join(filter(None, [problem, reason_in(f"{complaint}\n{said}")])))
         if not self.has_program:
             self.unknown = "MPI: no C compiler can build a program with it"

@@ -20,6 +20,8 @@ REASONS = {
     "docs/howto/run-every-night.md, Modules",
     "launcher": "the launcher started 0 of 1 processes: mpirun: cannot reach the daemon",
     "mpi": "MPI does not start: UCX ERROR no network",
+    "hung": "the launcher started 0 of 1 processes within 25 s: mpirun: no such file as the proxy, "
+    "an error",
 }
 
 FAULTS = {
@@ -27,6 +29,7 @@ FAULTS = {
     "module": "module missing",
     "launcher": "launcher cannot start a process",
     "mpi": "MPI does not start",
+    "hung": "launcher hangs after an error",
 }
 
 # In the preflight check, the process starts but MPI does not, and the process's message about it is
@@ -39,6 +42,8 @@ esac"""
 LAUNCHERS = {
     "launcher": "echo 'mpirun: cannot reach the daemon' >&2; exit 1",
     "mpi": NO_MPI,
+    # as MPICH's does
+    "hung": "echo 'mpirun: no such file as the proxy, an error' >&2; exec sleep 600",
     # A node whose clock is ahead of the job script's, by a fake `date`. mpirun puts its own
     # directory before all others.
     "clock": 'shift 2; exec {mpirun} -np 1 env PATH="${0%/*}/late:$PATH" "$@"',
@@ -108,7 +113,8 @@ def measure(site, disk, environments):
         environments,
     )
     return site.reframe(
-        "--system=unfit", "-r", "--exec-policy=serial", "-n", "BenchioSerial|EnvNodes"
+        *("--system=unfit", "-r", "--exec-policy=serial", "-n", "BenchioSerial|EnvNodes"),
+        *("-S", "EnvMpi.time_limit=25s"),
     )
 
 
