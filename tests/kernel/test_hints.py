@@ -32,7 +32,7 @@ def ask(benchio_mpich):
 @pytest.fixture
 def hints_file(benchio_mpich):
     path = benchio_mpich.cwd / "hints of romio"
-    path.write_text("# a comment\nromio_ds_write disable\n\n  cb_buffer_size\t 1048576 \r\n")
+    path.write_text("# a comment\nromio_ds_write disable\n\n  cb_buffer_size\t 1048576 \n")
     return path
 
 
@@ -58,9 +58,9 @@ def test_a_line_of_a_file_of_romio_has_any_length(ask, hints_file):
     with hints_file.open("w") as file:
         file.write(f"# {'comment ' * 1000}\r\n{' ' * 2000}{BUFFER}{' ' * 2000}1048576\r\n")
         file.write("romio_ds_write\tdisable")
-    done, hints = ask("--require-hints", env={"ROMIO_HINTS": str(hints_file)})
-    assert done.status == 0, done.err
-    assert (hints["mpiio"][BUFFER], hints["mpiio"]["romio_ds_write"]) == ("1048576", "disable")
+    done, _ = ask("--require-hints", env={"ROMIO_HINTS": str(hints_file)})
+    # ROMIO itself reads no more than 4 KiB of the file
+    assert f"{BUFFER}=1048576 (in effect: 16777216), romio_ds_write=disable (in eff" in done.err
 
 
 def test_mpich_mpiio_hints_come_first_where_their_pattern_fits(ask, hints_file):

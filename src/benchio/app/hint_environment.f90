@@ -1,5 +1,5 @@
 !> MPI-IO hints from the environment: the file that ROMIO_HINTS names, and MPICH_MPIIO_HINTS of
-!> Cray's MPI. Few MPI libraries read both; benchio does, and passes the hints to any library.
+!> Cray's MPI. benchio passes the latter to any library.
 module benchio_hint_environment
    use benchio_environment, only: variable
    use benchio_errors, only: error_t, fail
@@ -84,7 +84,7 @@ contains
                       //"value: "//line)
             return
          end if
-         hints = [hints, hint_t(key=line(:cut - 1), value=rest)]
+         hints = [hints, hint_t(key=line(:cut - 1), value=rest, is_in_file=.true.)]
       end do
    end subroutine read_romio_file
 

@@ -11,6 +11,8 @@ module benchio_task
       character(len=:), allocatable :: key, value
       !> A shell pattern for the paths that it applies to; unallocated for all paths.
       character(len=:), allocatable :: files
+      !> Whether it stands in the file that ROMIO reads by itself.
+      logical :: is_in_file = .false.
    end type hint_t
 
    type :: task_t
