@@ -315,3 +315,15 @@ def test_a_library_of_another_mpi_is_refused(benchio_mpich, tmp_path):
     assert made.returncode != 0
     assert "BENCHIO_PNETCDF is ON, and PnetCDF cannot be used" in made.stderr
     assert "was built with another MPI library" in made.stderr
+
+
+def test_a_netcdf_without_mpi_is_refused(tmp_path):
+    # as the serial one of 4.9.3 does
+    source, library = tmp_path / "netcdf.c", tmp_path / "lib" / "libnetcdf.so"
+    source.write_text("int nc_create_par_fortran(void) { return -114; }\n")
+    library.parent.mkdir()
+    subprocess.run(["cc", "-shared", "-fPIC", source, "-o", library], check=True)
+    settings = [f"-DNETCDF_ROOT={tmp_path}", "-DBENCHIO_NETCDF=ON", "-DBENCHIO_ADIOS=OFF"]
+    made = said_by("cmake", "-S", SOURCES, "-B", tmp_path / "build", *settings)
+    (used,) = [line for line in made.splitlines() if "Parallel netCDF-4: " in line]
+    assert str(tmp_path) not in used

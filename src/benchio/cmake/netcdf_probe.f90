@@ -1,4 +1,4 @@
-! Can only be linked with the C library of netCDF-4 when that was built with MPI.
+! Can be linked with the C library of netCDF-4 if that was built with MPI, and from 4.9.3 always.
 program netcdf_probe
    use, intrinsic :: iso_c_binding, only: c_char, c_int, c_null_char
    use mpi_f08, only: MPI_COMM_WORLD, MPI_Init, MPI_INFO_NULL
