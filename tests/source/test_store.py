@@ -27,6 +27,7 @@ from obstore.store import S3Store
 from iobands.judge.site import judge
 from iobands.model import TIME, FileError
 from iobands.snapshot.stored import to_json
+from iobands.source import objects
 from iobands.source import push as push_of
 from iobands.source.kept import Reach
 from iobands.source.known import Known, read_known
@@ -979,6 +980,31 @@ def test_a_bucket_that_does_not_answer_says_that_time_ran_out(tmp_path):
             store._errors(),
         ):
             hung.get("x")
+
+
+def test_a_bucket_that_does_not_answer_is_given_up_after_a_minute(monkeypatch):
+    """The library waits 30 s for an answer, and by itself retries for three minutes."""
+    monkeypatch.setattr(objects, "_PATIENCE", {"retry_timeout": timedelta(0)})
+    asked = []
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+
+        def take():
+            with suppress(OSError):
+                while True:
+                    asked.append(silent.accept())
+
+        threading.Thread(target=take, daemon=True).start()
+        for name, value in {
+            "AWS_ENDPOINT": f"http://127.0.0.1:{silent.getsockname()[1]}",
+            "AWS_ALLOW_HTTP": "true",
+            "AWS_ACCESS_KEY_ID": "x",
+            "AWS_SECRET_ACCESS_KEY": "x",
+            "AWS_TIMEOUT": "200ms",
+        }.items():
+            monkeypatch.setenv(name, value)
+        with pytest.raises(StoreError, match=r"Timeout$"), open_store("s3://bucket/x"):
+            pass
+    assert len(asked) == 1
 
 
 @pytest.mark.parametrize("break_", ["", "\n"])

@@ -17,7 +17,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from datetime import datetime, timezone
+from datetime import datetime, timedelta, timezone
 from functools import cache
 from pathlib import Path, PurePosixPath
 from tempfile import TemporaryFile
@@ -53,6 +53,9 @@ from iobands.source.store import (
 _VERSION: Final = "iobands-store"
 _TOGETHER: Final = 16  # files of a month from which they are joined
 _ATTEMPTS: Final = 20
+#: How long a bucket that does not answer may delay a session: 60 s, two answers of the library's
+#: limit of 30 s, as it asks again only before this time.
+_PATIENCE: Final[Any] = {"retry_timeout": timedelta(seconds=45)}
 _AT_ONCE: Final = 8  # files that are read in parallel, as a bucket takes a while to answer
 #: The most that is read of a system, whatever a cluster puts there: a file with holes may be of any
 #: size, and a packed one of a few megabytes may have more rows than fit into memory.
@@ -120,7 +123,9 @@ class ObjectStore:
             if is_local and Path(url).is_file():
                 raise StoreError(f"{self._url}: a file; the store must be a directory")
             self._files: Any = (
-                LocalStore(url, mkdir=True, automatic_cleanup=True) if is_local else from_url(url)
+                LocalStore(url, mkdir=True, automatic_cleanup=True)
+                if is_local
+                else from_url(url, retry_config=_PATIENCE)
             )
             if is_local and new:
                 # obstore retries for ever where no file can be made, as in /proc
