@@ -21,10 +21,10 @@ import pytest
 from iobands.commands import export
 from iobands.source.store import open_store, read_stored
 from iobands.views.dashboard.write import directory_of
-from tests.commands.calling import alike
+from tests.commands.calling import alike, call
 from tests.commands.small_site import site, unknown
 from tests.factory import case, daily, write_perflog, write_report
-from tests.mounts import fill, in_memory
+from tests.mounts import fill, in_memory, unanswered
 from tests.site_copy import ROOT
 from tests.sites import whole_demo
 from tests.source.engines import ENGINES
@@ -463,6 +463,22 @@ def test_no_store_is_made_among_the_files_of_a_site(iobands, tmp_path):
             said = unknown(iobands(*words, cwd=root)).stderr
             assert "has files of a site; name another directory for the store" in said
     assert {*root.rglob("*")} == before
+
+
+@pytest.mark.needs("mounts")
+@pytest.mark.skipif(not Path("/dev/fuse").exists(), reason="no FUSE")
+def test_a_store_on_a_hung_disk_holds_up_no_digest(tmp_path, monkeypatch):
+    root = site(tmp_path / "site")
+    (root / "config" / "systems").mkdir()
+    (root / "config" / "store.yaml").write_text("url: ../hung/store\n")
+    monkeypatch.setattr("iobands.source.store._SECONDS", 1)
+    why = "../hung/store: no answer within 1 s; check its file system"
+    with unanswered(tmp_path / "hung"):
+        status, digest = call("status", "--site", str(root))
+        refused, said = call("push", "--site", str(root))
+    assert (status, refused) == (0, 3)
+    assert f"Not pushed to the store yet {why}" in " ".join(digest.split())
+    assert why in " ".join(said.split())
 
 
 def put_back(pushed, age):

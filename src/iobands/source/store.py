@@ -30,6 +30,7 @@ from iobands.model import (
     FileError,
     Rejected,
     Rejections,
+    in_time,
     naming,
     parse_yaml,
     path_part,
@@ -44,6 +45,8 @@ from iobands.source.samples import Samples
 
 #: The version of contract 10, which a store names.
 STORE_SCHEMA: Final = 1
+#: How long a directory may take to answer: below a hung mount, no call about a path ever returns.
+_SECONDS: Final = 20
 #: The columns of a store's samples: the columns of rows, and their origin.
 SAMPLES: Final[Mapping[str, Any]] = {
     **{name: type_ for name, type_ in {**ROWS, **SAID}.items() if name not in {FILE, LINE}},
@@ -220,8 +223,8 @@ def located(url: str, below: Path) -> str:
     """Return a URL as it is, a directory (also `file://`) as an absolute path, seen from `below`.
 
     Raises:
-        FileError: a path names the home of an unknown user, or is not valid; or a URL lacks a
-            slash.
+        FileError: a path names the home of an unknown user, is not valid, or does not answer; or a
+            URL lacks a slash.
     """
     scheme, colon, rest = url.partition(":")
     if scheme and colon and scheme in _ENGINES and not rest.startswith("//"):
@@ -231,7 +234,9 @@ def located(url: str, below: Path) -> str:
         return url
     path = unquote(url.removeprefix("file://")) if "://" in url else url
     try:
-        return str((below / Path(path).expanduser()).resolve())
+        given = below / Path(path).expanduser()
+        late = ValueError(f"no answer within {_SECONDS} s; check its file system")
+        return str(in_time(_SECONDS, given.resolve, late))
     except (RuntimeError, ValueError) as error:
         raise FileError(f"{url}: {error}") from error
 
