@@ -262,6 +262,8 @@ def test_webhooks(web: Web, form: str) -> None:
     (asked,) = web.asked
     assert asked.headers["Idempotency-Key"] == "c1-0"
     assert asked.headers["Authorization"] == f"Bearer {SECRET}"
+    assert asked.headers["Content-Type"] == "application/json"
+    assert "ü" in asked.body  # in UTF-8, as a chat limits the bytes of a message
     if form == "teams":
         (card,) = asked.json["attachments"]
         title, text = (block["text"] for block in card["content"]["body"])

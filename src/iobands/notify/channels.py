@@ -6,6 +6,7 @@ the topic is over.
 
 from __future__ import annotations
 
+import json
 import smtplib
 import ssl
 import subprocess
@@ -71,6 +72,10 @@ def call(method: str, url: str, **options: Any) -> str:  # noqa: ANN401
     """
     # A redirection would hand the token to another server.
     options |= {"allow_redirects": False, "stream": True}
+    if "json" in options:  # `requests` would write a character such as ü in six bytes
+        text = json.dumps(options.pop("json"), ensure_ascii=False)
+        options["data"] = text.encode("utf-8", "replace")
+        options["headers"] = {"Content-Type": "application/json", **options.get("headers", {})}
     content = b""
     try:
         with (
