@@ -28,6 +28,8 @@ from .layout import (
     pool_listed,
 )
 
+_SEVEN = "beegfs-ctl"  # the command of BeeGFS 7, which the script names before its output
+
 # A line of BeeGFS 7: number and states, and pools if requested.
 _OF_SEVEN = re.compile(
     r" *(\d+) +(Online|Offline|Probably-offline) +([\w-]+)(?: +(\d+) +(\w+))? +\w+ *$",
@@ -71,6 +73,9 @@ class BeegfsStriping(Striping):
     def command(self, asked: Asked, found: Layout) -> str | None:
         # BeeGFS has no word for all targets.
         chunk = (asked.size_kib and asked.size_kib * BYTES_PER_KIB) or found.stripe_size
+        if found.shown_by == _SEVEN:
+            options = [f"--numtargets={found.stripe_count}", f"--chunksize={chunk}"]
+            return call(_SEVEN, "--setpattern", *options)
         options = [f"--num-targets={found.stripe_count}", f"--chunk-size={chunk}"]
         return call("beegfs", "entry", "set", *options)
 
@@ -215,4 +220,6 @@ def _layout(entry: str, pools: Mapping[int, str | None]) -> Layout:
         raise StripingError(f"BeeGFS gave no stripe pattern of a file but {entry.strip()!r}")
     stripe_size = int(size[1]) * _SIZE_UNITS[size[2].upper()]
     names = {pools.get(target) for target in _targets_of(entry)} - {None}
-    return Layout(int(count[1]), stripe_size, pool=" and ".join(sorted(map(str, names))) or None)
+    pool = " and ".join(sorted(map(str, names))) or None
+    shown_by = _SEVEN if entry.startswith(f"by {_SEVEN}\n") else None
+    return Layout(int(count[1]), stripe_size, pool=pool, shown_by=shown_by)

@@ -93,6 +93,7 @@ show_entries() {
     find "$run_directory" -type f | while read -r file; do
         echo "--- $file"
         if is_seven; then
+            echo "by beegfs-ctl"
             beegfs-ctl --getentryinfo "$configuration" "$file" 2>&1
         else
             beegfs entry info --retro --raw "$file" 2>&1

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 #: The stripe count that stands for all targets.
@@ -64,6 +64,8 @@ class Layout:
     pool: str | None = None
     fileset: str | None = None
     replicas: int | None = None
+    #: The program that showed it, where several may.
+    shown_by: str | None = field(default=None, compare=False)
 
     @property
     def placement(self) -> str | None:

@@ -280,7 +280,11 @@ def test_both_commands_of_beegfs(node, version):
     assert node.run("beegfs", asked).returncode == 0
     assert call.format(run=f"{node.root}/run") in node.calls(name)
     pool = "1" if name == "beegfs-ctl" else None  # the list of 8 has other targets
-    assert BACKENDS["beegfs"].in_effect(node.stage, asked) == Layout(4, 512 * 2**10, pool=pool)
+    layout = BACKENDS["beegfs"].in_effect(node.stage, asked)
+    assert layout == Layout(4, 512 * 2**10, pool=pool)
+    # the command that is published is of this version, too
+    published = BACKENDS["beegfs"].command(asked, layout)
+    assert published == re.sub(r" --cfg\S+| \{run\}", "", call)
     text = (node.stage / LAYOUT_FILE).read_text(encoding="utf-8")
     targets = (1203, 2101, 2102, 2103)
     assert BACKENDS["beegfs"].targets_of_files(text) == {"f1": targets, "f2": targets}
