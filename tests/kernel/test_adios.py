@@ -186,7 +186,7 @@ def test_data_of_another_seed_or_shape_are_not_taken(adios, kept):
     messages = refused(adios, read_back(adios, seed=SEED + 1))
     assert Difference.of(messages[0]).differing == 420
     messages = refused(adios, read_back(adios, shape=(10, 7, 6)))
-    assert "has an array of 7 x 10 x 6 elements and not of 10 x 7 x 6" in messages[0]
+    assert "has an array of 7 x 10 x 6 elements, not of 10 x 7 x 6" in messages[0]
 
 
 def test_fsync_is_not_claimed(adios):

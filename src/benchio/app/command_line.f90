@@ -56,7 +56,7 @@ contains
       end do
       res%task%is_global = words(4)%value == "global"
       if (.not. has_word([string_t("local"), string_t("global")], words(4)%value)) then
-         call fail(error, "the fourth argument must be local or global, and not '" &
+         call fail(error, "the fourth argument must be local or global, not '" &
                    //words(4)%value//"'", status_usage)
          return
       end if
@@ -77,7 +77,7 @@ contains
       call read_integer(word, number, ok)
       if (ok .and. number > 0) return
       call fail(error, "N"//to_text(axis)//" must be a whole number from 1 to 2**63 - 1, " &
-                //"and not '"//word//"'", status_usage)
+                //"not '"//word//"'", status_usage)
    end subroutine read_size
 
    !> Parses an argument after the four mandatory ones.
@@ -202,7 +202,7 @@ contains
       case ("--seed")
          call read_integer(value, res%task%seed, res%seed_given)
          if (.not. res%seed_given) call fail(error, "--seed must be a whole number from 0 to " &
-                                             //"2**63 - 1, and not '"//value//"'", status_usage)
+                                             //"2**63 - 1, not '"//value//"'", status_usage)
       case ("--steps")
          call read_count(name, value, res%task%steps, error)
       case ("--every")

@@ -157,7 +157,7 @@ contains
       do at = 1, size(res%layers)
          if (interface_of(res%layers(at)%value) == "posix") cycle
          call fail(error, "--direct does not apply to "//res%layers(at)%value//", which calls a " &
-                   //"library and not the system", status_usage)
+                   //"library, not the system", status_usage)
          return
       end do
       if (is_given("--halo") .and. res%task%halo > 0) then

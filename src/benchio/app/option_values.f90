@@ -32,7 +32,7 @@ contains
          res = int(number)
       else
          call fail(error, name//" must be a whole number from "//to_text(res)//" to " &
-                   //to_text(huge(res))//", and not '"//value//"'", status_usage)
+                   //to_text(huge(res))//", not '"//value//"'", status_usage)
       end if
    end subroutine read_count
 
@@ -56,7 +56,7 @@ contains
       if (ok) then
          res = shiftl(number, 10*power)
       else
-         call fail(error, name//" must be a number of bytes such as 47008, 64K, 1M or 2G, and " &
+         call fail(error, name//" must be a number of bytes such as 47008, 64K, 1M or 2G, " &
                    //"not '"//value//"'", status_usage)
       end if
    end subroutine read_bytes
@@ -75,7 +75,7 @@ contains
       end if
       if (status == 0 .and. res > most_seconds) status = 1
       if (status /= 0) call fail(error, name//" must be a number of seconds such as 2 or 0.5, " &
-                                 //"and not '"//value//"'", status_usage)
+                                 //"not '"//value//"'", status_usage)
    end subroutine read_seconds
 
    !> One of the words in `choices`.
@@ -95,7 +95,7 @@ contains
          if (at > 1) list = list//trim(merge(" or", ",  ", at == size(choices)))//" "
          list = list//trim(choices(at))
       end do
-      call fail(error, name//" must be "//list//", and not '"//value//"'", status_usage)
+      call fail(error, name//" must be "//list//", not '"//value//"'", status_usage)
    end subroutine read_choice
 
    subroutine read_hint(value, hints, error)
@@ -109,7 +109,7 @@ contains
       if (equals > 1 .and. equals < len(value) .and. scan(value, achar(9)//achar(10)) == 0) then
          hints = [hints, hint_t(key=value(:equals - 1), value=value(equals + 1:))]
       else
-         call fail(error, "--hint must be --hint=KEY=VALUE, and not '--hint="//value//"'", &
+         call fail(error, "--hint must be --hint=KEY=VALUE, not '--hint="//value//"'", &
                    status_usage)
       end if
    end subroutine read_hint

@@ -25,7 +25,7 @@ contains
       if (size(found) == size(wanted)) then
          if (all(found == wanted)) return
       end if
-      call fail(error, path//" has an array of "//product_of(found)//" elements and not of " &
+      call fail(error, path//" has an array of "//product_of(found)//" elements, not of " &
                 //product_of(wanted))
    end subroutine check_shape
 

@@ -135,7 +135,7 @@ contains
                     length => int(vectors(at)%length, int64))
             if (all(mod([offset, length, base], self%alignment) == 0_int64)) cycle
             call fail(error, "O_DIRECT is not possible for "//self%path//": it moves multiples " &
-                      //"of "//to_text(self%alignment)//" bytes, and not "//to_text(length) &
+                      //"of "//to_text(self%alignment)//" bytes, not "//to_text(length) &
                       //" bytes at byte "//to_text(offset) &
                       //"; choose other sizes, or leave --direct out")
             return

@@ -95,7 +95,7 @@ contains
       call read_integer(line(first:last), file%stripe_bytes, ok)
       if (ok) ok = file%stripe_bytes > 0
       if (.not. ok) then
-         call fail(error, "the stripe size must be a number of bytes from 1 on, and not '" &
+         call fail(error, "the stripe size must be a number of bytes from 1 on, not '" &
                    //line(first:last)//"'", status_usage)
          return
       end if
@@ -111,7 +111,7 @@ contains
          if (ok) ok = number <= huge(count)
          if (.not. ok) then
             call fail(error, "a target must be a whole number from 0 to "//to_text(huge(count)) &
-                      //", and not '"//line(first:last)//"'", status_usage)
+                      //", not '"//line(first:last)//"'", status_usage)
             return
          end if
          file%targets(at) = int(number)
