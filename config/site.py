@@ -10,6 +10,7 @@ import os
 import re
 import socket
 import sys
+from functools import partial
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from types import ModuleType
@@ -28,7 +29,7 @@ import iobands  # noqa: E402
 from iobands.measure import WRONG_ARGUMENT, SessionError, require_plain  # noqa: E402
 from iobands.measure.inside import begin_in_reframe, is_run, mend_loading  # noqa: E402
 from iobands.measure.perflogs import takes_locks  # noqa: E402
-from iobands.model import FileError, mistake_in, not_read, one_of, read_content  # noqa: E402
+from iobands.model import FileError, mistake_in, not_read, one_of, read_content, run_in_time  # noqa: E402
 
 _OLDEST = (4, 10)  # the first with these run reports and settings of perflogs
 
@@ -164,7 +165,7 @@ def _site_configuration() -> dict:
         site = None
         try:
             read_content(path)  # refuses a pipe, which Python would wait for
-            site = _load(path)
+            site = run_in_time(path, partial(_load, path))
             validation.require_words(site, path)
             newer = validation.leave_out_newer(site, path) if hasattr(site, "schema") else []
             validation.check_site(site.system, site.environments, path)

@@ -171,6 +171,19 @@ def test_a_pipe_in_place_of_a_site_file_is_not_waited_for(site_copy):
     assert f"{path}: cannot be read: is not a regular file" in line
 
 
+def test_a_site_file_that_does_not_end_is_named(site_copy):
+    systems = site_copy.root / "config" / "systems"
+    os.mkfifo(systems / "pipe")
+    # it looks at something that never answers, as a file system whose server is down
+    systems.joinpath("lumi.py").write_text(f"open({str(systems / 'pipe')!r})", encoding="utf-8")
+    quick = "import iobands.model.files\niobands.model.files._RUN = 1\nraise ValueError"
+    systems.joinpath("a.py").write_text(quick, encoding="utf-8")  # it is read first
+    run = site_copy.reframe("--system=lumi", "-l")
+    assert run.returncode != 0
+    why = "did not end within 1 s; it may wait for a file system that does not answer"
+    assert f"ERROR: {systems}/lumi.py: {why}" in (run.stdout + run.stderr).splitlines()
+
+
 def site_files():
     return sorted(path for path in SYSTEMS.glob("*.py") if not path.name.startswith("_"))
 

@@ -42,6 +42,18 @@ def test_a_pipe_in_place_of_a_site_file_is_not_waited_for(tmp_path: Path) -> Non
         read_site_file(tmp_path, "here")
 
 
+def test_a_site_file_that_does_not_end_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It looks at something that never answers, as a file system whose server is down."""
+    monkeypatch.setattr("iobands.model.files._RUN", 0.1)
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "here.py").write_text(f"open({str(tmp_path / 'pipe')!r})")
+    why = r"here\.py: did not end within 0\.1 s; it may wait for a file system that does not answer"
+    with pytest.raises(FileError, match=why):
+        read_site_file(tmp_path, "here")
+
+
 def test_a_command_runs_a_site_file_once(tmp_path: Path) -> None:
     """It may wait for a disk that does not answer."""
     ran = tmp_path / "ran"

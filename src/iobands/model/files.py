@@ -22,6 +22,7 @@ _NEW: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
 _DIRECTORY: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 _LOCK: Final = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
 _PAUSE: Final = 0.1  # seconds between two tries
+_RUN: Final = 20  # seconds for a site file to end
 _T = TypeVar("_T")
 
 
@@ -89,7 +90,7 @@ def in_time(seconds: float, work: Callable[[], _T], late: Exception) -> _T:
     def run() -> None:
         try:
             answer.set_result(work())
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             answer.set_exception(error)
         except BaseException as error:  # a panic of polars
             answer.set_exception(RuntimeError(str(error)))
@@ -306,6 +307,16 @@ class Unusable(ValueError):
 
 class FileError(ValueError):
     """A file that cannot be used; the message says where, what is wrong and what to write."""
+
+
+def run_in_time(path: Path, run: Callable[[], _T]) -> _T:
+    """Return what `run` does with a site file, which is Python and may look at its file systems.
+
+    Raises:
+        FileError: it does not end.
+    """
+    what = "it may wait for a file system that does not answer"
+    return in_time(_RUN, run, FileError(f"{path}: did not end within {_RUN} s; {what}"))
 
 
 def mistake_in(path: Path, error: BaseException) -> str:

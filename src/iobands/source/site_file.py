@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from iobands.model import FileError, SeriesKey, mistake_in, path_part, read_content
+from iobands.model import FileError, SeriesKey, mistake_in, path_part, read_content, run_in_time
 
 #: The directory that published commands stripe.
 _DIRECTORY: Final = "results"
@@ -54,7 +54,7 @@ def read_site_file(directory: Path, system: str) -> SiteFile:
         return SiteFile()
     try:
         read_content(path)  # refuses a pipe, which Python would wait for
-        found = runpy.run_path(str(path))
+        found = run_in_time(path, lambda: runpy.run_path(str(path)))
         partitions = {e["name"]: e.get("extras", {}) for e in found["system"]["partitions"]}
         places = [extras.get("filesystems", {}) for extras in partitions.values()]
         hostnames = tuple(found["system"].get("hostnames", ()))
