@@ -283,6 +283,14 @@ def test_unreadable_files(tmp_path: Path) -> None:
         load(path)
 
 
+def test_a_file_that_takes_long_to_read_is_refused_at_once(tmp_path: Path) -> None:
+    """It would take 25 s, of each command."""
+    path = tmp_path / "archer2.yaml"
+    path.write_bytes(b"- a\n" * (2**20 + 1))
+    with pytest.raises(FileError, match=r"archer2\.yaml: not readable as YAML: it has more than 4"):
+        load(path)
+
+
 def test_a_directory_of_epochs_that_cannot_be_listed_is_named(tmp_path: Path) -> None:
     """Without its epochs, the levels before and after an upgrade would be compared."""
     (tmp_path / "here").symlink_to("here")
