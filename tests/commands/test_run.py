@@ -14,11 +14,12 @@ import pytest
 from iobands.commands.cli import find_root
 from iobands.measure.run_directories import STAGES
 from iobands.snapshot import Severity, State
-from tests.commands.calling import alike
+from tests.commands.calling import alike, call
 from tests.commands.fake_root import measured, states
 from tests.conftest import Command
 from tests.fault_table import Observed
 from tests.measure.test_prune import aged
+from tests.mounts import unanswered
 from tests.notify.servers import Web, web_server
 
 pytestmark = pytest.mark.machine
@@ -127,6 +128,23 @@ def test_a_dashboard_that_cannot_be_written_costs_no_message(
     reason, first = pings.asked[1].body.split("\n")
     assert reason.startswith("the dashboard was not written: ")
     assert first.startswith("IOBANDS OK")
+
+
+@pytest.mark.needs("mounts")
+@pytest.mark.skipif(not Path("/dev/fuse").exists(), reason="no FUSE")
+def test_a_dashboard_on_a_hung_disk_costs_no_sample_and_no_message(
+    root: Path, tmp_path: Path, pings: Web, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("iobands.model.files._ANSWER", 1)
+    with unanswered(tmp_path / "hung") as hung:
+        page, site = str(hung / "page"), str(root)
+        status, said = call("run", "--notify", "--report", page, "--site", site)
+        refused, why = call("report", page, "--site", site)
+    assert (status, refused, len(states(root))) == (3, 3, 2)
+    hint = f"{page}: no answer within 1 s; check its file system"
+    assert f"the dashboard was not written: {hint}" in said
+    assert hint in why
+    assert [each.path for each in pings.asked] == ["/uuid/start", "/uuid/fail"]
 
 
 def test_a_session_pushes_by_itself_and_a_store_that_is_down_costs_it_nothing(

@@ -471,7 +471,7 @@ def test_a_store_on_a_hung_disk_holds_up_no_digest(tmp_path, monkeypatch):
     root = site(tmp_path / "site")
     (root / "config" / "systems").mkdir()
     (root / "config" / "store.yaml").write_text("url: ../hung/store\n")
-    monkeypatch.setattr("iobands.source.store._SECONDS", 1)
+    monkeypatch.setattr("iobands.model.files._ANSWER", 1)
     why = "../hung/store: no answer within 1 s; check its file system"
     with unanswered(tmp_path / "hung"):
         status, digest = call("status", "--site", str(root))

@@ -176,7 +176,7 @@ def test_a_site_file_that_does_not_end_is_named(site_copy):
     os.mkfifo(systems / "pipe")
     # it looks at something that never answers, as a file system whose server is down
     systems.joinpath("lumi.py").write_text(f"open({str(systems / 'pipe')!r})", encoding="utf-8")
-    quick = "import iobands.model.files\niobands.model.files._RUN = 1\nraise ValueError"
+    quick = "import iobands.model.files\niobands.model.files._ANSWER = 1\nraise ValueError"
     systems.joinpath("a.py").write_text(quick, encoding="utf-8")  # it is read first
     run = site_copy.reframe("--system=lumi", "-l")
     assert run.returncode != 0

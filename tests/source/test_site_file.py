@@ -46,7 +46,7 @@ def test_a_site_file_that_does_not_end_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It looks at something that never answers, as a file system whose server is down."""
-    monkeypatch.setattr("iobands.model.files._RUN", 0.1)
+    monkeypatch.setattr("iobands.model.files._ANSWER", 0.1)
     os.mkfifo(tmp_path / "pipe")
     (tmp_path / "here.py").write_text(f"open({str(tmp_path / 'pipe')!r})")
     why = r"here\.py: did not end within 0\.1 s; it may wait for a file system that does not answer"

@@ -26,6 +26,7 @@ from iobands.model import (
     parse_time,
     printable,
     replace_file,
+    resolved,
     seconds_of,
 )
 
@@ -289,7 +290,7 @@ def root_of(given: Path | None) -> Path:
 
 def is_within_site(path: Path, *own: Path) -> bool:
     """Whether a path is a site's directory, or within its perflogs, its configuration or `own`."""
-    here = path.resolve()
+    here = resolved(path)
     if root := find_root(here):
         own += (root / "perflogs", root / "config")
     return here == root or any(here.is_relative_to(each.resolve()) for each in own)

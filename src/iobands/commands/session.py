@@ -126,6 +126,8 @@ class Session:
         show(site)
         if self.dashboard:
             try:
+                # again, as it raises if the file system of the dashboard does not answer
+                cli.refuse_mixing(self.dashboard, options.perflogs_directory)
                 report_to(self.dashboard, self.judged, options.config_of("systems"))
             except (FileError, OSError) as error:  # messages are sent nevertheless
                 problems.append(f"the dashboard was not written: {cli.reason_of(error)}")

@@ -80,6 +80,7 @@ from iobands.model.files import (
     read_small,
     refuse_link,
     replace_file,
+    resolved,
     run_in_time,
 )
 from iobands.model.ratios import CONFIDENCE, FEWEST_PAIRS, PairedRatio, paired_ratio

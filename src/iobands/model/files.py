@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
-from errno import EAGAIN, EEXIST, EFBIG, EINVAL, EISDIR, ENOENT
+from errno import EAGAIN, EEXIST, EFBIG, EINVAL, EISDIR, ENOENT, ETIMEDOUT
 from pathlib import Path
 from threading import Thread
 from typing import BinaryIO, Final, TypeVar
@@ -22,7 +22,7 @@ _NEW: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
 _DIRECTORY: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 _LOCK: Final = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
 _PAUSE: Final = 0.1  # seconds between two tries
-_RUN: Final = 20  # seconds for a site file to end
+_ANSWER: Final = 20  # seconds in which a path is looked up, or a site file ends
 _T = TypeVar("_T")
 
 
@@ -99,6 +99,16 @@ def in_time(seconds: float, work: Callable[[], _T], late: Exception) -> _T:
     if not wait([answer], seconds).done:
         raise late
     return answer.result()
+
+
+def resolved(path: Path) -> Path:
+    """Return an absolute path without links.
+
+    Raises:
+        TimeoutError: its file system does not answer: no call about the path would ever return.
+    """
+    why = f"no answer within {_ANSWER} s; check its file system"
+    return in_time(_ANSWER, path.resolve, TimeoutError(ETIMEDOUT, why, str(path)))
 
 
 @contextmanager
@@ -316,7 +326,7 @@ def run_in_time(path: Path, run: Callable[[], _T]) -> _T:
         FileError: it does not end.
     """
     what = "it may wait for a file system that does not answer"
-    return in_time(_RUN, run, FileError(f"{path}: did not end within {_RUN} s; {what}"))
+    return in_time(_ANSWER, run, FileError(f"{path}: did not end within {_ANSWER} s; {what}"))
 
 
 def mistake_in(path: Path, error: BaseException) -> str:

@@ -30,12 +30,12 @@ from iobands.model import (
     FileError,
     Rejected,
     Rejections,
-    in_time,
     naming,
     parse_yaml,
     path_part,
     printable,
     read_content,
+    resolved,
 )
 from iobands.snapshot import Columns, Source
 from iobands.source.known import Known, read_known, recent_of
@@ -45,8 +45,6 @@ from iobands.source.samples import Samples
 
 #: The version of contract 10, which a store names.
 STORE_SCHEMA: Final = 1
-#: How long a directory may take to answer: below a hung mount, no call about a path ever returns.
-_SECONDS: Final = 20
 #: The columns of a store's samples: the columns of rows, and their origin.
 SAMPLES: Final[Mapping[str, Any]] = {
     **{name: type_ for name, type_ in {**ROWS, **SAID}.items() if name not in {FILE, LINE}},
@@ -234,9 +232,9 @@ def located(url: str, below: Path) -> str:
         return url
     path = unquote(url.removeprefix("file://")) if "://" in url else url
     try:
-        given = below / Path(path).expanduser()
-        late = ValueError(f"no answer within {_SECONDS} s; check its file system")
-        return str(in_time(_SECONDS, given.resolve, late))
+        return str(resolved(below / Path(path).expanduser()))
+    except TimeoutError as error:
+        raise FileError(f"{url}: {error.strerror}") from error
     except (RuntimeError, ValueError) as error:
         raise FileError(f"{url}: {error}") from error
 
