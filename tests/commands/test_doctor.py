@@ -21,6 +21,7 @@ from iobands.commands.checkup import Level, Line
 from iobands.commands.doctor import is_within, report_of
 from iobands.measure import SessionError
 from iobands.measure.schedule import Job
+from iobands.model import in_time
 from iobands.notify.outbox import secret
 from iobands.source.push import Pushed, write_pushed
 from tests.commands.calling import call
@@ -397,6 +398,20 @@ def test_a_line_that_measures_this_site_is_its_schedule(
     monkeypatch.setattr(measure, "output_of", lambda *of: entry if of == ("crontab", "-l") else "")
     found = checkup._schedule(site)
     assert (found.level is Level.OK) == is_schedule, found.found
+
+
+@pytest.mark.needs("mounts")
+@pytest.mark.skipif(not Path("/dev/fuse").exists(), reason="no FUSE")
+def test_a_schedule_may_name_a_directory_that_does_not_answer(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (site := tmp_path / "site").mkdir()
+    entry = f"17 5 * * * iobands run --report {tmp_path}/hung/page; iobands status {site}"
+    monkeypatch.setattr(measure, "output_of", lambda *of: entry if of == ("crontab", "-l") else "")
+    monkeypatch.setattr("iobands.model.files._ANSWER", 1)
+    with unanswered(tmp_path / "hung"):
+        found = in_time(60, lambda: checkup._schedule(site), TimeoutError())
+    assert found.found == "crontab: 17 5 * * *"
 
 
 @pytest.mark.parametrize("place", ["site", "other"])

@@ -20,7 +20,16 @@ from urllib.parse import urlsplit
 
 from iobands import measure
 from iobands.bands import load_bands
-from iobands.model import COMPLETED, UNKNOWN, WARNING, FileError, Rejected, SessionError, in_time
+from iobands.model import (
+    COMPLETED,
+    UNKNOWN,
+    WARNING,
+    FileError,
+    Rejected,
+    SessionError,
+    in_time,
+    resolved,
+)
 from iobands.notify.outbox import PORTS, TRACKERS, SendError, read_settings, scrubbed, secret
 from iobands.source import store as stores
 from iobands.source.known import maintenance_of
@@ -225,9 +234,11 @@ def _schedule(site: Path) -> Line:
             called_there = _CALLED.findall(job)  # empty for a script
             if called_there and not {"run", "reframe"} & {*called_there}:
                 continue
-            named = [Path(each).resolve() for each in _PATH.findall(job)]
-            if any(site in (each, *each.parents) for each in named):
-                return Line("schedule", f"{command[0]}: {' '.join(line.split()[:5])}")
+            for named in map(Path, _PATH.findall(job)):
+                with suppress(TimeoutError):  # a dashboard, or another site
+                    place = resolved(named)
+                    if site in (place, *place.parents):
+                        return Line("schedule", f"{command[0]}: {' '.join(line.split()[:5])}")
     remedy = "schedules of other users cannot be seen; print one: iobands schedule cron"
     return warned("schedule", f"this user has none for {site}", remedy)
 
