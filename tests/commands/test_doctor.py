@@ -414,6 +414,20 @@ def test_a_schedule_may_name_a_directory_that_does_not_answer(
     assert found.found == "crontab: 17 5 * * *"
 
 
+@pytest.mark.needs("mounts")
+@pytest.mark.skipif(not Path("/dev/fuse").exists(), reason="no FUSE")
+def test_a_secret_on_a_disk_that_does_not_answer_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(checkup, "_SERVER_SECONDS", 1)
+    (settings := tmp_path / "notify.yaml").write_text(
+        f"{{schema: 1, channels: {{a: {{type: webhook, url: {{file: {tmp_path}/hung/url}}}}}}}}"
+    )
+    with unanswered(tmp_path / "hung"):
+        (found,) = in_time(60, lambda: [*checkup._channels(settings)], TimeoutError())
+    assert (found.level, found.found) == (Level.FAIL, "no answer within 1 s")
+
+
 @pytest.mark.parametrize("place", ["site", "other"])
 def test_a_timer_is_the_schedule_of_the_site_in_its_service(
     place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -522,7 +536,7 @@ def test_the_store_has_a_line(site: Path, tmp_path: Path, monkeypatch: pytest.Mo
     said = line()
     assert said.startswith(f"FAIL postgresql://me@127.0.0.1:{port}/io: ")
     assert ("secret" in said, "never pushed correct it, then try" in said) == (False, True)
-    monkeypatch.setattr("iobands.commands.checkup._STORE_SECONDS", 0.2)
+    monkeypatch.setattr("iobands.commands.checkup._SERVER_SECONDS", 0.2)
     with socket.create_server(("127.0.0.1", 0)) as silent:
         port = silent.getsockname()[1]
         said = line(f"url: postgresql://127.0.0.1:{port}/io?connect_timeout=2\n")

@@ -39,7 +39,7 @@ from iobands.source.site_file import SiteFile, read_site_file
 from iobands.views.writing import age_text, plural
 
 _CONNECT_SECONDS: Final = 5
-_STORE_SECONDS: Final = 20
+_SERVER_SECONDS: Final = 20
 _FILE_SYSTEM_SECONDS: Final = 10
 _LEAST_GIB: Final = 1  # free space for perflogs and the dashboard
 _GIB: Final = 2**30
@@ -262,14 +262,14 @@ def _store(perflogs: Path, settings: Path) -> Line:
     now, name = datetime.now(timezone.utc), stores.without_password(url)
     pushed = read_pushed(perflogs, url)
     last = f"the last push was {age_text(now - pushed.when)}" if pushed.when else "never pushed"
-    silent = stores.StoreError(f"{name}: no answer within {_STORE_SECONDS} s")
+    silent = stores.StoreError(f"{name}: no answer within {_SERVER_SECONDS} s")
 
     def ask() -> None:
         with stores.open_store(url):
             pass
 
     try:
-        in_time(_STORE_SECONDS, ask, silent)
+        in_time(_SERVER_SECONDS, ask, silent)
     except Exception as error:  # a half-installed engine may raise anything
         problem = str(error) or type(error).__name__
         if problem == str(stores.nothing_there(name)) and not pushed.when:
@@ -304,9 +304,11 @@ def _channels(path: Path) -> Iterator[Line]:
     options = [(each.name, each.options) for each in (*settings.channels, *settings.monitors)]
     if settings.ping:
         options.append(("ping", {"url": settings.ping}))
+    silent = SendError(f"no answer within {_SERVER_SECONDS} s")  # of DNS, or the disk of a secret
     for name, each in options:
         try:
-            yield Line(f"channel {name}", scrubbed(_reached(each)))
+            said = in_time(_SERVER_SECONDS, partial(_reached, each), silent)
+            yield Line(f"channel {name}", scrubbed(said))
         except (SendError, ValueError) as error:  # ValueError: a malformed URL
             remedy = "correct it, then try: iobands notify --test"
             yield failed(f"channel {name}", scrubbed(str(error)), remedy)
