@@ -193,7 +193,7 @@ def test_its_series_have_no_level_that_could_be_normal(tmp_path: Path) -> None:
     site = files.read()
     assert "iobands resolve 1" in explanation(site, site.alerts[0])
     assert "rebaseline" not in explanation(site, site.alerts[0])
-    with pytest.raises(RequestError, match="is about failed runs and not about a level"):
+    with pytest.raises(RequestError, match="is about failed runs, not about a level"):
         files.act("rebaseline", "1")
 
 

@@ -290,7 +290,7 @@ def _why_not(subject: Subject, request: Request, last: Action | None) -> str:
     if subject.peer and kind not in (ACKNOWLEDGE, RESOLVE, REBASELINE):
         return "is not a series; acknowledge, resolve or rebaseline it"
     if kind == REBASELINE and alert and alert.severity is Severity.FLAKY and not request.since:
-        return "is about failed runs and not about a level; acknowledge or resolve it"
+        return "is about failed runs, not about a level; acknowledge or resolve it"
     # to discard the newest sample by the number of a past alert is most likely a wrong number
     by_kind = {DISCARD: request.at or not subject.number, REBASELINE: request.since, RETIRE: True}
     if alert or by_kind.get(kind):
