@@ -138,10 +138,10 @@ class Layout:
             separator="|",
             quote_char=None,
             columns=[self.columns.index(name) for name in names],
-            new_columns=names,
             infer_schema=False,
             null_values=list(NULLS),
         ).rechunk()
+        cells.columns = names
         origin = pl.concat([origin for _, origin in self._waiting])
         self._waiting = []
         said = [name for name in SPEEDS if name in names]

@@ -326,7 +326,7 @@ def _parts_of(
     names = ("earlier", *(f"{year}-{half + 1}" for year, half in halves))
     parts: dict[str, list[_Table]] = {name: [] for name in names}
     for frame in frames:
-        ends = [0, *frame[model.TIME].search_sorted(begins), len(frame)]
+        ends = [0, *frame[model.TIME].search_sorted(pl.Series(begins)), len(frame)]
         for name, (begin, end) in zip(names, pairwise(ends), strict=True):
             if begin < end:
                 parts[name].append(_table(frame[begin:end], same, is_early=name == "earlier"))
