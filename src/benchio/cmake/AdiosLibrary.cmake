@@ -5,10 +5,10 @@ include(cmake/FormatLibraries.cmake)
 set(with_adios OFF)
 set(no_adios)
 if(NOT BENCHIO_ADIOS STREQUAL "OFF")
-  # The engine BP5 is the default since 2.9.
-  find_package(adios2 2.9 QUIET COMPONENTS Fortran MPI)
+  # Before 2.11, a read of a part of the array in memory writes beside it in Fortran.
+  find_package(adios2 2.11 QUIET COMPONENTS Fortran MPI)
   if(NOT TARGET adios2::fortran_mpi OR NOT TARGET adios2::fortran)
-    set(no_adios "no ADIOS2 2.9 or later with Fortran and MPI was found; -Dadios2_DIR= names one")
+    set(no_adios "no ADIOS2 2.11 or later with Fortran and MPI was found; -Dadios2_DIR= names one")
   else()
     # Module files depend on the compiler.
     file(WRITE ${CMAKE_CURRENT_BINARY_DIR}/try_adios.f90
