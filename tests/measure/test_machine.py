@@ -1,6 +1,7 @@
 """The values that a new site file is filled in with, from real outputs of programs."""
 
 import os
+from dataclasses import replace
 from pathlib import Path
 from threading import Event
 
@@ -34,6 +35,8 @@ def test_an_account_only_if_there_is_one() -> None:
 def test_the_mpi_library() -> None:
     assert mpi_of("mpirun (Open MPI) 4.1.4\n") == "openmpi"
     assert mpi_of("HYDRA build details:\n    Version: 4.0.2\n") == "mpich"
+    intel = "Intel(R) MPI Library for Linux* OS, Version 2021.15 Build 20250213 (id: d233448)\n"
+    assert mpi_of(intel) == "intel-mpi"
     assert mpi_of("") is None
 
 
@@ -84,6 +87,9 @@ def test_a_machine_becomes_a_site_file() -> None:
     assert partition["extras"]["account"] == EDIT
     assert environment["prepare_cmds"] == ["module load gcc/13 openmpi/5"]
     assert environment["extras"] == {"mpi": "openmpi"}
+    assert environment["ftn"] == "mpifort"
+    (environment,) = site_of_machine("falcon", replace(found, mpi="intel-mpi"))[1]
+    assert environment["ftn"] == "mpif90"  # Intel MPI has no mpifort
 
 
 @pytest.mark.parametrize(

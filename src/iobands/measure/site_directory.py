@@ -104,7 +104,9 @@ def mpi_of(version: str) -> str | None:
     """Return contract 4's name of the MPI library, from the output of `mpirun --version`."""
     if re.search("Open MPI|open-mpi|prterun", version):
         return "openmpi"
-    return "mpich" if re.search(r"HYDRA|MPICH|Intel\(R\) MPI", version) else None
+    if "Intel(R) MPI" in version:
+        return "intel-mpi"
+    return "mpich" if re.search("HYDRA|MPICH", version) else None
 
 
 def file_systems_of(
@@ -145,7 +147,8 @@ def _writable(point: Path, user: str | None) -> str:
 def site_of_machine(name: str, found: Machine) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     """Return `system` and `environments` of contract 4 for a machine with a scheduler."""
     commands = [f"module load {' '.join(found.modules)}"] if found.modules else []
-    compilers = {"name": "mpi", "cc": "mpicc", "cxx": "mpicxx", "ftn": "mpifort"}
+    fortran = "mpif90" if found.mpi == "intel-mpi" else "mpifort"
+    compilers = {"name": "mpi", "cc": "mpicc", "cxx": "mpicxx", "ftn": fortran}
     environment = compilers | _nonempty(extras=_nonempty(mpi=found.mpi), prepare_cmds=commands)
     system = {
         "name": name,
