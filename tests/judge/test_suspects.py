@@ -184,6 +184,11 @@ def test_a_target_under_suspicion_is_pinned_beside_a_healthy_one(tmp_path: Path)
     osts = [str(number) for number in range(6)]
     rows = [night(d + 0.2, target_bandwidths=shares(osts), **lustre) for d in range(30, 0, -1)]
     rows.append(night(0.2, target_bandwidths=shares(osts, "4"), **lustre))
+    # checks that cannot be pinned, and that end later in each session
+    for name, pattern in (("BenchioFPN", "fpn"), ("IorFPP", "fpp")):
+        columns = {**lustre, "pattern": pattern, "display_name": f"{name} %file_system=disk"}
+        columns["tool"] = "ior" if name == "IorFPP" else "benchio"
+        rows += [night(d + 0.15, **columns) for d in range(30, -1, -1)]
     write_perflog(tmp_path / "perflogs", rows)
     slow, beside = ask_kinds(tmp_path, "slurm")
     assert slow == ("4", "", "OST 4 of disk may be slow")

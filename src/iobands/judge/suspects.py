@@ -110,7 +110,7 @@ def repeats_of(site: Snapshot, since: datetime, runs: Iterable[CheckRun]) -> tup
 
 
 def _comparing(every: Iterable[Series], place: Place) -> Series | None:
-    """Return the newest series whose runs compare the peers of a place."""
+    """Return the newest series whose runs compare the peers of a place, best one to pin."""
     found = [
         each
         for each in every
@@ -118,7 +118,12 @@ def _comparing(every: Iterable[Series], place: Place) -> Series | None:
         if place.where == (each.key.file_system if place.kind == TARGET else each.key.partition)
         if not each.is_on_demand
     ]
-    return max(found, key=lambda each: each.history.last, default=None)
+
+    def order(each: Series) -> tuple[bool, Any]:
+        name = each.history.newest.get("display_name") or ""
+        return name.startswith(_PINS), each.history.last
+
+    return max(found, key=order, default=None)
 
 
 def _by_check(
