@@ -189,6 +189,18 @@ def test_real_answers_of_a_lustre_with_a_deactivated_ost(answer, over_all, stopp
     assert list(found.stopping) == stopping
 
 
+def test_real_letters_of_states():
+    found = judge(sections(states("probe answer of a second Lustre")), 4, 64, None)
+    assert found == TargetFaults(others=("OST0002 is degraded",), taking=2)
+    all_six = judge(sections(states("probe answer of a second Lustre")), 0, 64, None).over_all
+    assert all_six == (
+        "6 targets, OST0000 takes no new files (no state is shown: drained on the MDS?); "
+        "OST0001 takes no new files (read-only; 4071824 KiB are free); "
+        "OST0003 takes no new files (inactive); "
+        "OST0004 takes no new files (no new objects; 4071824 KiB are free)"
+    )
+
+
 def test_a_full_ost_is_no_drained_one_whatever_a_check_needs():
     # 3000 of 3032684 KiB: too little for new files, and enough for a small check
     files = sections(states("probe answer by hand: full"))["target files"]
