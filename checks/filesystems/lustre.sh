@@ -42,7 +42,7 @@ look_at_targets() {
     mapfile -t indices < <(timeout 10 lfs getstripe "$file" | awk '$3 ~ /^0x/ { print $1 }')
     good=$(awk '$1 == "wrote" { print $2; exit }' <<<"$written")
     [ -z "$good" ] || timeout 10 lfs setstripe -c 1 -i "${indices[good]}" \
-        ${1:+-p "$1"} "$directory/file"
+        ${1:+-p "$1"} "$directory/file" >/dev/null
     pool=$(timeout 10 lfs getstripe -p "$file")
     [ -z "$pool" ] || { section "target pool" && list_pool "$pool"; }
 }

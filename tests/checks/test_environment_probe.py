@@ -296,6 +296,22 @@ def test_lustre_with_an_ost_that_takes_no_new_files(probed):
     assert probed.look({**settings, "max_inactive_targets": 1}).wrong is None
 
 
+def test_the_small_file_of_the_probe_may_lie_anywhere_on_lustre(probed):
+    """`lfs setstripe` prints its help if no index is known, as lfs getstripe was too slow."""
+    settings = lustre(probed)
+    (probed.programs / "lfs").rename(probed.programs / "answers")
+    probed.stand_in(
+        "lfs",
+        f"""case "$*" in "setstripe -c 1 -i "*)
+            echo "lfs setstripe setstripe: invalid stripe offset ''" >&2
+            echo "Create a file with specified striping/composite layout, or" ;;
+        esac
+        exec {probed.programs}/answers "$@\"""",
+    )
+    found = probed.look(settings)
+    assert (found.wrong, found.unknown, found.taking) == (None, ("quota",), 4)
+
+
 def test_lustre_with_an_ost_on_which_writes_hang(probed):
     probed.seconds = 6
     settings = lustre(probed)
