@@ -12,6 +12,7 @@ import pytest
 
 from iobands.judge.suspects import asks_of, repeats_of
 from iobands.measure import Plan, write_plan
+from iobands.model import Ask
 from iobands.snapshot import RESOLVE, Certainty, State
 from tests.factory import NOW, ROW, case, daily, line, write_perflog, write_report, write_session
 from tests.sites import SiteFiles, look, slow
@@ -131,15 +132,17 @@ def test_what_a_person_has_resolved_is_planned_no_more(tmp_path: Path) -> None:
     assert (site.alerts, site.planned) == ((), ())
 
 
-def ask_kinds(root: Path, scheduler: str) -> list[tuple[str, str, str]]:
-    """Return target, node and reason of each planned run, after a session with this scheduler."""
+def planned(root: Path, scheduler: str) -> Sequence[Ask]:
+    """Return the planned runs after a session with this scheduler."""
     report = case(result="pass", fail_phase=None, purpose="scheduled", scheduler=scheduler, nodes=4)
     write_report(root / "perflogs", [report], days=0.2)
     judged = SiteFiles(root).judge(with_power=False)
-    return [
-        (ask.target, ask.node, ask.why)
-        for ask in asks_of(judged.snapshot, judged.known.reports.runs)
-    ]
+    return asks_of(judged.snapshot, judged.known.reports.runs)
+
+
+def ask_kinds(root: Path, scheduler: str) -> list[tuple[str, str, str]]:
+    """Return target, node and reason of each planned run."""
+    return [(ask.target, ask.node, ask.why) for ask in planned(root, scheduler)]
 
 
 def night(day: float, **columns: object) -> str:
@@ -184,12 +187,13 @@ def test_a_target_under_suspicion_is_pinned_beside_a_healthy_one(tmp_path: Path)
     osts = [str(number) for number in range(6)]
     rows = [night(d + 0.2, target_bandwidths=shares(osts), **lustre) for d in range(30, 0, -1)]
     rows.append(night(0.2, target_bandwidths=shares(osts, "4"), **lustre))
-    # checks that cannot be pinned, and that end later in each session
-    for name, pattern in (("BenchioFPN", "fpn"), ("IorFPP", "fpp")):
-        columns = {**lustre, "pattern": pattern, "display_name": f"{name} %file_system=disk"}
-        columns["tool"] = "ior" if name == "IorFPP" else "benchio"
+    # checks that cannot be pinned to a target, and that end later in each session
+    for pattern, name, count in (("fpn", "FPN", 1), ("fpp", "Other", 1), ("fpp", "BenchioFPP", -1)):
+        columns = {**lustre, "pattern": pattern, "stripe_count_asked": count}
+        columns |= {"interface": name, "display_name": f"{name} %stripe_count_asked={count}"}
         rows += [night(d + 0.15, **columns) for d in range(30, -1, -1)]
     write_perflog(tmp_path / "perflogs", rows)
+    assert {ask.check for ask in planned(tmp_path, "slurm")} == {ROW["display_name"]}
     slow, beside = ask_kinds(tmp_path, "slurm")
     assert slow == ("4", "", "OST 4 of disk may be slow")
     assert beside == ("0", "", "beside OST 4 of disk, which may be slow")
@@ -199,3 +203,17 @@ def test_a_target_under_suspicion_is_pinned_beside_a_healthy_one(tmp_path: Path)
         rows.append(night(0.1, purpose="suspect", **columns))
     write_perflog(tmp_path / "perflogs", rows)
     assert ask_kinds(tmp_path, "slurm") == [slow, beside]
+
+
+@pytest.mark.parametrize(("count", "target"), [("", "4"), (1, "4"), (2, ""), (-1, "")])
+def test_only_files_with_one_stripe_are_pinned_to_a_target(
+    tmp_path: Path, count: int | str, target: str
+) -> None:
+    lustre = {"file_system_type": "lustre", "stripe_count_asked": count}
+    osts = [str(number) for number in range(6)]
+    rows = [night(d + 0.2, target_bandwidths=shares(osts), **lustre) for d in range(30, 0, -1)]
+    rows.append(night(0.2, target_bandwidths=shares(osts, "4"), **lustre))
+    write_perflog(tmp_path / "perflogs", rows)
+    first, *beside = ask_kinds(tmp_path, "slurm")
+    assert first == (target, "", "OST 4 of disk may be slow")
+    assert len(beside) == bool(target)

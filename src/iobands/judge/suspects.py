@@ -67,7 +67,6 @@ def _of_peers(site: Snapshot, runs: Sequence[CheckRun]) -> Iterator[Ask]:
         name = place.name_of(suspects[0])
         why = f"{name} may be slow"
         usual = _by_check([(series, SUSPECT, why)], runs)
-        pinned = [ask for ask in usual if ask.check.startswith(_PINS)]
         if place.kind == TARGET:
             beside = f"beside {name}, which may be slow"
             peers = {suspects[0]: why, **dict.fromkeys(place.healthy()[:1], beside)}
@@ -75,12 +74,12 @@ def _of_peers(site: Snapshot, runs: Sequence[CheckRun]) -> Iterator[Ask]:
         else:
             peers = {suspects[0]: why}
             can = (series.key.nodes or 0) >= _FEWEST_NODES and all(
-                scheduler_of.get(ask.of_check) in _CHOOSES_NODES for ask in pinned
+                scheduler_of.get(ask.of_check) in _CHOOSES_NODES for ask in usual
             )
-        if not (pinned and can):
+        if not (can and _can_be_pinned(series, place)):
             yield from usual
             continue
-        for ask, (peer, why) in product(pinned, peers.items()):
+        for ask, (peer, why) in product(usual, peers.items()):
             pin: dict[str, Any] = {place.kind: peer}
             yield replace(ask, series=(), why=why, **pin)
 
@@ -110,7 +109,7 @@ def repeats_of(site: Snapshot, since: datetime, runs: Iterable[CheckRun]) -> tup
 
 
 def _comparing(every: Iterable[Series], place: Place) -> Series | None:
-    """Return the newest series whose runs compare the peers of a place, best one to pin."""
+    """Return the newest series whose runs compare the peers, of those to pin if there are any."""
     found = [
         each
         for each in every
@@ -118,12 +117,16 @@ def _comparing(every: Iterable[Series], place: Place) -> Series | None:
         if place.where == (each.key.file_system if place.kind == TARGET else each.key.partition)
         if not each.is_on_demand
     ]
+    return max(
+        found, key=lambda each: (_can_be_pinned(each, place), each.history.last), default=None
+    )
 
-    def order(each: Series) -> tuple[bool, Any]:
-        name = each.history.newest.get("display_name") or ""
-        return name.startswith(_PINS), each.history.last
 
-    return max(found, key=order, default=None)
+def _can_be_pinned(series: Series, place: Place) -> bool:
+    """Whether a run of the check can be pinned; to a target only with one stripe a file."""
+    name = series.history.newest.get("display_name") or ""
+    can = place.kind != TARGET or series.key.stripe_count_asked in (None, 1)
+    return name.startswith(_PINS) and can
 
 
 def _by_check(
