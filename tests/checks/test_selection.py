@@ -309,3 +309,20 @@ def test_files_of_an_editor_beside_a_site_file_stop_nothing(site_copy):
     (systems / ".local.py.swp").write_bytes(b"b0VIM\x00\xff")
     run = site_copy.reframe("--system=local", "-l", "-n", "BenchioSerial")
     assert run.returncode == 0, run.stderr
+
+
+def test_a_run_that_is_pinned_to_a_target_has_a_layout_of_one_stripe(tmp_path):
+    """The layout of the site file may have several components, which would lie anywhere."""
+    site = copy_suite(tmp_path, *BENCHIO)
+    layout = {"layout": "-E 64K -L mdt -E -1 -c {stripe_count}"}
+    work = {"path": str(tmp_path), "type": "lustre", "medium": "disk"}
+    site.add_local_system(
+        "here",
+        {"work": {**work, "stripe_counts": [1], "striping": layout}},
+        {"nodes": 1, "tasks_per_node": 2, "mib_per_task": 1},
+    )
+    words = ("--dry-run", "--system=here", "-n", "BenchioFPP", "-S", "BenchioFPP.target=2")
+    run = site.reframe(*words)
+    assert run.returncode == 0, run.stdout + run.stderr
+    (script,) = site.root.glob("stage/**/BenchioFPP*/rfm_job.sh")
+    assert re.findall(r"^stripe .*", script.read_text("utf-8"), re.M) == ["stripe -c 1 -i 2"]

@@ -71,9 +71,11 @@ class BenchioFPP(BenchioBase):
 
     @property
     def asked_striping(self) -> Asked:
-        """The requested striping, on `target` if one is to be confirmed."""
+        """The requested striping; of one stripe on `target` if one is to be confirmed."""
         asked = super().asked_striping
-        return asked if self.target is None else replace(asked, index=self.target, pool=None)
+        if self.target is None:
+            return asked
+        return replace(asked, index=self.target, pool=None, layout=None)
 
     def write_command(self) -> None:
         super().write_command()
