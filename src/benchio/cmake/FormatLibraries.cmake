@@ -98,8 +98,8 @@ function(benchio_mpi_libraries_of program result)
   set(${result} "${found}" PARENT_SCOPE)
 endfunction()
 
-# Whether one of the libraries calls MPI, or that cannot be seen. The serial netCDF 4.9.3 also has the
-# functions that the probe links with.
+# Whether one of the libraries calls MPI, or this cannot be seen. The serial netCDF 4.9.3 also has
+# the functions that the probe links with.
 function(benchio_call_mpi result)
   set(${result} TRUE PARENT_SCOPE)
   if(ARGC EQUAL 1)
@@ -109,7 +109,7 @@ function(benchio_call_mpi result)
     if(NOT CMAKE_NM OR NOT IS_ABSOLUTE ${library})
       return()
     endif()
-    foreach(table IN ITEMS --dynamic --no-sort)
+    foreach(table IN ITEMS --dynamic --no-sort) # a static library has no dynamic table
       execute_process(COMMAND ${CMAKE_NM} --undefined-only ${table} ${library}
         OUTPUT_VARIABLE symbols ERROR_QUIET)
       if(symbols MATCHES " U MPI_")

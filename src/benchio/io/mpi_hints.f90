@@ -23,7 +23,7 @@ contains
 
    !> Makes an MPI info object of the hints that apply to the file `path`, the last one of
    !> each key, and removes the others from `hints`. Leaves those of ROMIO's own file to ROMIO:
-   !> from Open MPI 5.0.5, ROMIO loses what stands in the object, and then looks at no file.
+   !> from Open MPI 5.0.4, ROMIO loses what stands in the object, and then looks at no file.
    subroutine make_info(hints, path, info, error)
       type(hint_t), allocatable, intent(inout) :: hints(:)
       character(len=*), intent(in) :: path
