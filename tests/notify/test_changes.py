@@ -659,29 +659,23 @@ def test_series_without_samples_have_not_recovered_where_their_file_system_is_un
     ]
 
 
-def test_a_file_system_that_is_unfit_on_several_partitions_is_one_topic(tmp_path: Path) -> None:
+def test_file_systems_that_are_unfit_for_one_reason_are_one_topic(tmp_path: Path) -> None:
     site = SiteFiles(tmp_path).write(daily([1.5] * 30, last=5.25)).read()
     topics, _ = changes([], site, NOTIFIED)
-    found = [
-        ("a", "full: 0 GiB are free, 0.1 are needed; 4 checks not run"),
-        ("b", "full: 2 files"),
-    ]
     (series,) = site.series
-    alerts = tuple(
-        Alert(Severity.UNFIT, f"disk on here:{name}", reason=why, system="here")
-        for name, why in found
-    )
+    why = "not mounted; 4 checks not run"
     stopped = tuple(
-        Obstacle("disk", "here", name, why, NOW, (), frozenset({series.key})) for name, why in found
+        Obstacle("disk", "here", name, why, NOW, (), frozenset({series.key})) for name in "ab"
     )
-    site = replace(site, alerts=alerts, obstacles=stopped)
-    over, began = (message_of(each, site, "") for each in changes(topics, site, NOTIFIED)[1])
+    disk = Alert(Severity.UNFIT, "disk", reason=why, system="here")
+    work, other = replace(disk, subject="work"), replace(disk, subject="fast", reason="full")
+    site = replace(site, alerts=(disk, work, other), obstacles=stopped)
+    over, *began = (message_of(each, site, "") for each in changes(topics, site, NOTIFIED)[1])
     assert over.text.startswith("disk fpp write_bw: now unfit disk; known since")
-    assert began.title == f"began: unfit disk on here:a and 1 more, {found[0][1]}"
-    other = replace(alerts[0], subject="work on here:a")  # for the same reason
-    site = replace(site, alerts=(*alerts, other, replace(other, reason="x", subject="fast")))
-    events = changes([], site, NOTIFIED)[1]
-    assert sorted(len(each.alerts) for each in events) == [1, 3]
+    assert [each.title for each in began] == [
+        f"began: unfit disk and 1 more, {why}",
+        "began: unfit fast, full",
+    ]
 
 
 def test_the_title_of_a_message_about_a_failure_begins_with_its_cause(tmp_path: Path) -> None:

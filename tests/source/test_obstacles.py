@@ -167,11 +167,24 @@ def test_a_clock_that_is_off_stops_nothing_and_is_said(files: SiteFiles) -> None
     assert files.read().series[0].status.state is State.CALIBRATING
 
 
-def test_the_partition_is_named_where_there_are_several(files: SiteFiles) -> None:
+def test_a_file_system_is_one_alert_for_all_partitions(files: SiteFiles) -> None:
+    def said() -> list[tuple[str, str]]:
+        return [(alert.subject, alert.reason) for alert in files.read().alerts]
+
+    def on_gpu(why: str) -> list[dict[str, object]]:
+        failed = {**file_system("disk", "fail", why), "partition": "gpu"}
+        missed = {**skipped("A", "disk", why), "partition": "gpu"}
+        return [file_system("disk", "fail", FULL), failed, missed]
+
     write_report(files.perflogs, [file_system("disk", "fail", FULL)])
-    assert [alert.subject for alert in files.read().alerts] == ["disk"]
+    assert said() == [("disk", FULL)]
     files.write(daily([1.5]) + daily([1.5], partition="gpu"))
-    assert [alert.subject for alert in files.read().alerts] == ["disk on here:local"]
+    assert said() == [("disk", f"on local: {FULL}")]
+    write_report(files.perflogs, on_gpu(FULL))
+    assert said() == [("disk", f"on gpu, local: {FULL}; 1 check not run")]
+    write_report(files.perflogs, on_gpu("not mounted"))
+    reason = f"on gpu: not mounted; 1 check not run; on local: {FULL}"
+    assert said() == [("disk", reason)]
 
 
 def test_a_damaged_report_that_goes_in_circles(files: SiteFiles) -> None:

@@ -55,14 +55,21 @@ _LOST: Final = timedelta(days=7)
 
 
 def of_preflight(obstacles: Iterable[Obstacle], several: bool) -> Iterator[Alert]:
-    """Yield an alert for each obstacle; `several` says that a site has more than one partition."""
-    for each in obstacles:
-        where = f" on {each.system}:{each.partition}" if several else ""
-        number = len(each.checks)
-        stopped = f"{number} check{'' if number == 1 else 's'} not run" if number else ""
-        reason = "; ".join(filter(None, (each.why, stopped)))
-        subject, system = f"{each.subject}{where}", each.system
-        yield Alert(Severity.UNFIT, subject, since=each.when, reason=reason, system=system)
+    """Yield an alert for each unfit subject of a system, about all partitions together.
+
+    `several` says that a site has more than one partition; the reason then names them.
+    """
+    alike = grouped_by(obstacles, lambda each: (each.system, each.subject))
+    for (system, subject), found in alike.items():
+        reasons = []
+        for why, mine in grouped_by(found, lambda each: each.why).items():
+            number = sum(len(each.checks) for each in mine)
+            stopped = f"{number} check{'' if number == 1 else 's'} not run" if number else ""
+            on = [each.partition for each in mine if several and each.partition != subject]
+            where = f"on {', '.join(on)}: " if on else ""
+            reasons.append(where + "; ".join(filter(None, (why, stopped))))
+        since = min(each.when for each in found)
+        yield Alert(Severity.UNFIT, subject, since=since, reason="; ".join(reasons), system=system)
 
 
 def of_session(last: LastSession, missed: timedelta | None = None) -> list[Alert]:

@@ -150,20 +150,17 @@ def _system_of(alerts: Iterable[Alert]) -> str:
 def _grouped(alerts: Iterable[Alert]) -> list[list[Alert]]:
     """Return new alerts, grouped by topic; each change is a topic of its own.
 
-    Missing samples of a file system are one topic, and so are checks that fail alike in one phase.
-    What is unfit on several partitions is one topic, though the figures differ.
+    Missing samples of a file system are one topic, and so are checks that fail alike in one phase,
+    and what is unfit for one reason.
     """
     found: defaultdict[tuple[object, ...], list[Alert]] = defaultdict(list)
-    reasons: dict[tuple[str, str], str] = {}  # the first reason why something is unfit
     for number, alert in enumerate(alerts):
         kind = _KINDS[alert.severity]
         if kind == "missing" and alert.members:
             key = alert.members[0].series.key
             found[kind, key.system, key.file_system].append(alert)
         elif kind == "unfit":
-            subject = alert.system, alert.subject.partition(" on ")[0]
-            reason = reasons.setdefault(subject, alert.reason)
-            found[kind, alert.system, reason].append(alert)
+            found[kind, alert.system, alert.reason].append(alert)
         elif kind in _COUNTED:
             found[kind, alert.failure].append(alert)
         else:
