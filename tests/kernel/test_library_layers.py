@@ -327,3 +327,23 @@ def test_a_netcdf_without_mpi_is_refused(tmp_path):
     made = said_by("cmake", "-S", SOURCES, "-B", tmp_path / "build", *settings)
     (used,) = [line for line in made.splitlines() if "Parallel netCDF-4: " in line]
     assert str(tmp_path) not in used
+
+
+@pytest.mark.parametrize(("calls", "expected"), [("getpid", "FALSE"), ("MPI_Barrier", "TRUE")])
+def test_a_library_that_the_linker_finds_is_examined_too(tmp_path, calls, expected):
+    library, program = tmp_path / "libnetcdf.so", tmp_path / "program"
+    (tmp_path / "netcdf.c").write_text(f"int {calls}(); int make(void) {{ return {calls}(); }}\n")
+    (tmp_path / "program.c").write_text("int make(void); int main(void) { return make(); }\n")
+    compiler = ("cc", "-Wl,--unresolved-symbols=ignore-all", f"-L{tmp_path}")
+    said_by(*compiler, "-shared", "-fPIC", tmp_path / "netcdf.c", "-o", library)
+    said_by(*compiler, tmp_path / "program.c", f"-Wl,-rpath,{tmp_path}", "-lnetcdf", "-o", program)
+    lines = (
+        f"include({SOURCES}/cmake/FormatLibraries.cmake)",
+        f"benchio_call_mpi(linked {program} -lnetcdf)",
+        f"benchio_call_mpi(located {program} {library})",
+        'message(NOTICE "${linked} ${located}")',
+    )
+    (tmp_path / "ask.cmake").write_text("\n".join(lines))
+    asked = ["cmake", "-DCMAKE_NM=nm", "-P", tmp_path / "ask.cmake"]
+    done = subprocess.run(asked, capture_output=True, text=True, check=True)
+    assert done.stderr.split() == [expected, expected]

@@ -98,16 +98,21 @@ function(benchio_mpi_libraries_of program result)
   set(${result} "${found}" PARENT_SCOPE)
 endfunction()
 
-# Whether one of the libraries calls MPI, or this cannot be seen. The serial netCDF 4.9.3 also has
-# the functions that the probe links with.
-function(benchio_call_mpi result)
+# Whether one of the libraries of a program calls MPI, or this cannot be seen. The serial netCDF
+# 4.9.3 also has the functions that the probe links with.
+function(benchio_call_mpi result program)
   set(${result} TRUE PARENT_SCOPE)
-  if(ARGC EQUAL 1)
+  find_program(ldd ldd NO_CACHE)
+  if(NOT ldd OR NOT CMAKE_NM OR ARGC EQUAL 2)
     return()
   endif()
+  execute_process(COMMAND ${ldd} ${program} OUTPUT_VARIABLE said ERROR_QUIET)
   foreach(library IN LISTS ARGN)
-    if(NOT CMAKE_NM OR NOT IS_ABSOLUTE ${library})
-      return()
+    if(library MATCHES "^-l(.+)")
+      if(NOT said MATCHES "lib${CMAKE_MATCH_1}\\.[^ \n]* => ([^ \n]+)")
+        return()
+      endif()
+      set(library ${CMAKE_MATCH_1})
     endif()
     foreach(table IN ITEMS --dynamic --no-sort) # a static library has no dynamic table
       execute_process(COMMAND ${CMAKE_NM} --undefined-only ${table} ${library}
@@ -156,7 +161,7 @@ function(benchio_find_library name title)
           "it would load ${found}")
         continue()
       endif()
-      benchio_call_mpi(is_parallel ${libraries})
+      benchio_call_mpi(is_parallel ${probe} ${libraries})
       if(NOT is_parallel)
         string(APPEND reasons "\n  ${shown} was built without MPI")
         continue()
