@@ -51,8 +51,9 @@ _REASONS = [
         re.compile(rf"^({exited}.*(?:error|fatal|cannot).*)", re.MULTILINE | re.IGNORECASE)
         for exited in (r"(?!srun: error: \S+ tasks? \S+ Exited)", "")
     ),
-    # What else Open MPI's launcher says below a line of dashes; that a process failed is known.
-    re.compile(r"^-{60,}\n(?!Primary job|MPI_ABORT|\[)((?:\S.*\n)+)", re.MULTILINE),
+    # What else Open MPI says below a line of dashes; that a process failed is known, and a
+    # deprecated setting explains nothing.
+    re.compile(r"^-{60,}\n(?!-{60}|Primary job|MPI_ABORT|A deprecated|\[)((?:\S.*\n)+)", re.M),
     # A shell, about a program.
     re.compile(r"^(.*: (?:command not found|No such file or directory|Permission denied))$", re.M),
 ]

@@ -87,10 +87,11 @@ system = {
 }
 
 # More processes than cores are fine here. Each MPI library reads its own names and ignores the
-# others': Open MPI 4 the first, Open MPI 5 the second.
+# others': Open MPI 4 the first, 5 the second, and 6 the third.
 _env_vars = {
     "OMPI_MCA_rmaps_base_oversubscribe": "1",
     "PRTE_MCA_rmaps_default_mapping_policy": ":oversubscribe",
+    "PRTE_MCA_mapby": ":oversubscribe",
     # A process that waits for another gives its core away, which the other may need.
     "OMPI_MCA_mpi_yield_when_idle": "1",
 }

@@ -166,6 +166,32 @@ def test_what_srun_says_of_an_exit_status_is_the_last_resort():
     assert reason_in(EXITED) == EXITED.splitlines()[0]
 
 
+# What Open MPI 6.0.0rc2 printed.
+DEPRECATED = f"""\
+{"-" * 74}
+A deprecated MCA variable value was specified in the environment or
+on the command line.  Deprecated MCA variables should be avoided;
+they may disappear in future releases.
+
+  Deprecated variable: rmaps_default_mapping_policy
+  New variable:        mapby
+{"-" * 74}
+"""
+NO_PML = f"""\
+{"-" * 74}
+No components were able to be opened in the pml framework.
+
+This typically means that either no components of this type were
+installed, or none of the installed components can be loaded.
+"""
+
+
+def test_a_deprecated_setting_is_not_the_cause():
+    assert reason_in(DEPRECATED) is None
+    cause = "No components were able to be opened in the pml framework."
+    assert reason_in(DEPRECATED + NO_PML) == cause
+
+
 ABORTED = """\
 ior: aiori-POSIX.c:769: POSIX_Xfer: Assertion `rc >= 0' failed.
 [n1:26948] *** Process received signal ***
