@@ -1,4 +1,4 @@
-"""More than one node, simulated by a preloaded library on one machine."""
+"""More than one node on one machine, simulated by a preloaded library or by numbers of Slurm."""
 
 import pytest
 
@@ -48,3 +48,16 @@ def test_a_difference_is_placed_in_the_right_file(benchio, two_nodes):
     found = Difference.of(done.messages[0])
     assert (found.rank, found.path) == (2, "unstriped/node000001.dat")
     assert (found.byte, found.element) == (376, 71)
+
+
+@pytest.mark.parametrize(("nodes", "largest"), [("1", 5), ("$((PMI_RANK / 3))", 3)])
+def test_without_shared_memory_a_host_is_a_node(benchio_mpich, nodes, largest):
+    done = benchio_mpich.run(
+        *BLOCK, "local", "node", "unstriped", "--verify", "--keep", "--result=result.jsonl",
+        ranks=5, env={"MPIR_CVAR_NOLOCAL": "1"},
+        wrapper=["sh", "-c", f'SLURM_NODEID={nodes} exec "$@"', "sh"],
+    )  # fmt: skip
+    assert done.status == 0, done.err
+    for record in benchio_mpich.records():
+        assert record["nodes"] == record["files"] == (1 if largest == 5 else 2)
+        assert (record["processes"], record["processes_per_node"]) == (5, largest)

@@ -3,6 +3,7 @@
 module benchio_team
    use, intrinsic :: iso_fortran_env, only: int64
    use benchio_errors, only: error_t, keep_first
+   use benchio_fingerprint, only: mixed_seed
    use benchio_mpi_checks, only: check
    use benchio_node_shift, only: shifted_rank
    use benchio_text, only: to_text
@@ -90,8 +91,14 @@ contains
                                self%node_comm, ierr)
       call check(ierr, "MPI_Comm_split_type", error)
       if (allocated(error)) return
-      call look_at(self%node_comm, self%node_rank, self%node_size, error)
+      call look_at_node(self, error)
       if (allocated(error)) return
+      if (self%processes_per_node == 1) then
+         call split_by_host(self, error)
+         if (allocated(error)) return
+         call look_at_node(self, error)
+         if (allocated(error)) return
+      end if
 
       ! Only the leaders know the number of nodes; they broadcast it.
       color = merge(0, MPI_UNDEFINED, self%node_rank == 0)
@@ -110,10 +117,47 @@ contains
       if (allocated(error)) return
       self%node = about_node(1)
       self%nodes = about_node(2)
+   end subroutine find_nodes
+
+   subroutine look_at_node(self, error)
+      class(team_t), intent(inout) :: self
+      type(error_t), allocatable, intent(out) :: error
+      integer :: ierr
+
+      call look_at(self%node_comm, self%node_rank, self%node_size, error)
+      if (allocated(error)) return
       call MPI_Allreduce(self%node_size, self%processes_per_node, 1, MPI_INTEGER, MPI_MAX, &
                          self%world, ierr)
       call check(ierr, "MPI_Allreduce", error)
-   end subroutine find_nodes
+   end subroutine look_at_node
+
+   !> Takes the processes of one host for those of a node; collective. MPICH 5 over UCX shares no
+   !> memory, and so calls each process a node (https://github.com/pmodels/mpich/issues/7705).
+   subroutine split_by_host(self, error)
+      class(team_t), intent(inout) :: self
+      type(error_t), allocatable, intent(out) :: error
+      character(len=16) :: number
+      character(len=:), allocatable :: name
+      integer(int64), allocatable :: keys(:)
+      integer(int64) :: key
+      integer :: each, ierr
+
+      ! Nodes of Slurm can be on one host, such as in tests.
+      call get_environment_variable("SLURM_NODEID", number)
+      name = self%host//" "//trim(number)
+      key = 0_int64
+      do each = 1, len(name)
+         key = mixed_seed(ieor(key, int(ichar(name(each:each)), int64)))
+      end do
+      allocate (keys(self%size))
+      call MPI_Allgather(key, 1, MPI_INTEGER8, keys, 1, MPI_INTEGER8, self%world, ierr)
+      call check(ierr, "MPI_Allgather", error)
+      if (allocated(error)) return
+      call free_comm(self%node_comm, error)
+      if (allocated(error)) return
+      call MPI_Comm_split(self%world, findloc(keys, key, 1), self%rank, self%node_comm, ierr)
+      call check(ierr, "MPI_Comm_split", error)
+   end subroutine split_by_host
 
    !> The processes of another team with permuted ranks: each takes the rank of a process
    !> on another node, so that it reads what another node wrote. Collective.
