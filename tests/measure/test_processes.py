@@ -34,7 +34,8 @@ def test_what_a_session_left_is_ended_and_nothing_else(monkeypatch: pytest.Monke
 
 
 def test_a_qsub_that_waits_for_further_jobs_is_ended_without_a_word(tmp_path: Path) -> None:
-    qsub = shutil.copy(shutil.which("sleep") or "", tmp_path / "qsub")
-    with subprocess.Popen([qsub, "600"], env={**os.environ, SESSION_ENV: "mine"}) as mine:
+    qsub = shutil.copy("/bin/sh", tmp_path / "qsub")
+    env = {**os.environ, SESSION_ENV: "mine"}
+    with subprocess.Popen([qsub, "-c", "read line"], env=env, stdin=subprocess.PIPE) as mine:
         found = [each.pid for each in processes_of("mine")]
         assert (found, end_session("mine")) == ([mine.pid], (0, []))
