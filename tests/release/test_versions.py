@@ -4,10 +4,12 @@ import re
 import subprocess
 import sys
 from configparser import ConfigParser
+from importlib.metadata import requires
 from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
 
 from iobands import __version__
 from iobands.measure import inside
@@ -26,6 +28,23 @@ def test_a_place_has_the_version(name: str) -> None:
 def test_a_release_leaves_the_version_of_benchio() -> None:
     # a new version of benchio would begin every series anew, and close its alert
     assert [name for name in PLACES if "src/benchio" in name] == []
+
+
+def test_no_range_ends_beyond_that_of_reframe() -> None:
+    # pip 23.0 begins with the newest version, then tries older ones of all other packages for hours
+    config = ConfigParser()
+    config.read(ROOT / "setup.cfg", encoding="utf-8")
+    lines = (
+        config["options"]["install_requires"] + config["options.extras_require"]["report"]
+    ).split()
+    ours = {each.name.lower(): each for each in map(Requirement, lines)}
+    theirs = {each.name.lower(): each for each in map(Requirement, requires("reframe-hpc") or ())}
+    shared = ours.keys() & theirs
+    assert shared >= {"polars", "requests", "jsonschema", "jinja2"}
+    for name in shared:
+        (end,) = [each.version for each in ours[name].specifier if each.operator == "<"]
+        newest = f"{int(end) - 1}.9999"
+        assert theirs[name].specifier.contains(newest), f"{ours[name]}, but {theirs[name]}"
 
 
 def test_the_recipes_have_the_ranges_of_setup_cfg() -> None:

@@ -25,7 +25,7 @@ class Iobands(PythonPackage):
     depends_on("py-jsonschema@4.26:4", type="run")
     depends_on("py-msgspec@0.19:0", type="run")
     depends_on("py-numpy@1.26:2", type="run")
-    depends_on("py-polars@1.39:2", type="run")
+    depends_on("py-polars@1.39:1", type="run")
     depends_on("py-pyyaml@6.0:6", type="run")
     depends_on("py-python-dateutil@2.9:4", type="run")
     depends_on("py-requests@2.33:2", type="run")
