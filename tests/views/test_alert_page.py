@@ -58,13 +58,13 @@ def test_an_open_alert_and_one_of_the_past_have_a_page(tmp_path: Path) -> None:
     past, new = (text(found[f"alerts/here-{number}.html"]) for number in (1, 2))
     assert "Alert 1 a writes" in past
     assert "recovered" in past
-    assert "What to type next" not in past
+    assert "Next step" not in past
     assert "Alert 2 b writes" in new
     assert "iobands acknowledge 2 --reason TEXT" in new
     assert "Owner: nobody has acknowledged it" in new
     assert "Owner" not in past
     # on a phone, the pictures fill several screens
-    assert new.index("What to type next") < new.index("Series that moved: 4 of 4")
+    assert new.index("Next step") < new.index("Series that moved: 4 of 4")
     # a chart for each of the four members; no series that stayed shares their name
     assert found["alerts/here-2.html"].count("<svg") == 4
     assert "a: none of 4 series went down" in new

@@ -56,7 +56,7 @@ _SHARED: Final = (
     "The file systems are shared. Half of the runs lie in the range to expect, a quarter below it."
 )
 # Added to advice on a transport, which carries all MPI messages.
-_CAVEAT: Final = "compare the run time of your whole program, too"
+_CAVEAT: Final = "a transport carries all messages, so compare the run time of the whole program"
 _USUAL: Final = "as usual"
 _TOO_NEW: Final = "too new to tell"
 _FSYNC: Final[Mapping[object, str]] = {

@@ -9,7 +9,7 @@
   // Severity, subject, number of series, level, date and certainty of an alert, as in the digest.
   iobands.alertText = (alert, name) => [tag(alert.severity, alert.severity, alert.quiet || alert.severity === "collapsed"), " ", element("strong", {}, name),
     alert.counted ? ` (${alert.counted}) ` : " ",
-    alert.says.map((text) => (text === alert.certainty ? `certainty: ${text}` : text)).join(" · ")];
+    alert.says.map((text) => (text === alert.certainty && text !== "certain" ? `certainty: ${text}` : text)).join(" · ")];
 
   function alertItem(alert) {
     const about = alert.series.filter((id) => iobands.byId.has(id));
@@ -42,7 +42,7 @@
     if (waiting.length < site.series.length) return null;
     const left = Math.min(...waiting.map((series) => series.left));
     const time = iobands.duration(left * site.interval);
-    return `Nothing can be judged yet: a run needs ${site.enough} earlier ones. The first series needs `
+    return `Nothing can be judged yet: a run is judged by at least ${site.enough} earlier ones. The first series needs `
       + `${left} more ${left === 1 ? "run" : "runs"}, about ${time} with a run every ${iobands.duration(site.interval)}.`;
   }
 
@@ -94,7 +94,10 @@
     return [
       ...iobands.table("Table of series", ["Series and settings in effect", "State", "Newest", "Verdict", "Band", "Trend", "When"],
         worst.map((series) => () => seriesRow(series)), "cards", iobands.onAPhone() ? ON_A_PHONE : MOST_ROWS),
-      element("details", {}, element("summary", {}, "What the columns mean"), element("p", { class: "note" },
+      element("details", {}, element("summary", {}, "What the names and columns mean"),
+        element("p", { class: "note" }, "A name has the file system, the pattern, the settings and the variable. Patterns: serial (one process writes one file), fpp (a file per process), fpn (a file per node), ssf (all processes write a single shared file)."),
+        element("p", { class: "note" }, "State: the level has fallen suddenly (degraded) or gradually (sliding); no run reaches the upper of two levels any more (mode lost); runs vary about twice as much (unstable); the last runs look lower, which may be chance (watch); the level has risen (improved); the newest expected run is missing (no data); too few runs to judge (calibrating)."),
+        element("p", { class: "note" },
         "In effect: the settings that the newest run really used. Band: lower quartile–median–upper quartile; ~ marks a provisional band, learned from the series' own runs. A quarter of healthy runs lie below the lower quartile. The trend shows the newest runs, from the lowest to the highest.")),
     ];
   }

@@ -16,7 +16,7 @@
   iobands.firstSession = (sessions) => (iobands.onAPhone() ? Math.max(0, sessions.length - ON_A_PHONE) : 0);
 
   // A heat map with `most` rows at first, and a button for more. Each seventh column has its date.
-  iobands.heatTable = (label, noun, times, rows, most) => iobands.table(label, [noun, ...times.map((time, place) => [
+  iobands.heatTable = (label, noun, times, rows, most) => iobands.table(label, [noun[0].toUpperCase() + noun.slice(1), ...times.map((time, place) => [
     element("span", { class: "day", "aria-hidden": "true" }, place % 7 === (times.length - 1) % 7 ? iobands.shortDay(time) : ""),
     element("span", { class: "unseen" }, iobands.day(time))])], rows, "heat", most);
 

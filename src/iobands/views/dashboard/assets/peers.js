@@ -36,7 +36,7 @@
 
   function table({ name, noun, rows, meanings }) {
     const variables = [...new Set(rows.flatMap((each) => Object.keys(each.speeds)))].sort().reverse();
-    const headings = [noun, ...variables, "Runs", "State", "Since"];
+    const headings = [noun[0].toUpperCase() + noun.slice(1), ...variables, "Runs", "State", "Since"];
     const makers = rows.map((each) => () => cardRow(headings, [iobands.onAPhone() ? `${noun} ${each.name}` : each.name, ...variables.map((name) => each.speeds[name] ?? "–"),
       each.runs, tag(each.state), each.since === null ? "–" : iobands.day(each.since)]));
     return element("details", {}, element("summary", {}, "Table"),

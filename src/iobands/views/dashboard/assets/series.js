@@ -53,7 +53,7 @@
   function events(history) {
     const until = (end) => (end ? ` to ${iobands.day(end)}` : ", still");
     return [
-      ...history.changes.map((each) => [each.since, `Change: ${each.says}${each.ended ? `, ended ${iobands.day(each.ended)}: ${each.end}` : ", still lasts"}`]),
+      ...history.changes.map((each) => [each.since, `Change: ${each.says}${each.ended ? `, ended ${iobands.day(each.ended)}: ${each.end}` : "; not over"}`]),
       ...history.incidents.map((each) => [each.since, `Incident ${each.name}: ${iobands.day(each.since)}`
         + `${until(each.is_open ? null : each.until)}, ${figure(each.ratio)} × the band`]),
       ...history.epochs.map((each) => [each.since, `Epoch ${each.name} begins${each.reason ? `: ${each.reason}` : ""}; earlier runs are not compared`]),
@@ -78,7 +78,7 @@
       .map((name) => [nameOf(name), String(newest(name))]) : [];
     return section("about", "Details", element("div", { class: "facts" },
       factList("Judgement", history.facts),
-      factList("Asked for", Object.entries(series.fields).map(([name, value]) => [nameOf(name), value])),
+      factList("Requested", Object.entries(series.fields).map(([name, value]) => [nameOf(name), value])),
       effect.length ? factList("In effect: read back in the newest run", effect) : null,
       history.technical.length ? element("details", { class: "card" }, element("summary", {}, "How it is judged"), factsAs(history.technical)) : null,
       history.moved.length ? element("div", { class: "card" }, element("h3", {}, "Moved at the same time"),
@@ -261,7 +261,7 @@
     const swatch = (style, text) => element("span", {}, element("i", { class: `swatch ${style}`, "aria-hidden": "true" }), ` ${text} `);
     return element("p", { class: "note key" },
       ["above", "within", "below", "collapsed", "no band"].map((name) => iobands.key(name, iobands.marks[name], name)),
-      swatch("band-swatch", "lower to upper quartile"), swatch("median-swatch", "median"), swatch("floor-swatch", "floor, hardly ever undercut by a healthy run"),
+      swatch("band-swatch", "lower to upper quartile"), swatch("median-swatch", "median"), swatch("floor-swatch", "floor, below which a healthy run hardly ever lies"),
       swatch("baseline-swatch", "baseline"), swatch("changed-swatch", "change, darker where it may have begun"),
       swatch("raised-swatch", "alert raised"), swatch("epoch-swatch", "epoch begins"),
       swatch("maintenance", "maintenance"), swatch("incident", "incident"), iobands.key("run failed", "!", "run failed"));
