@@ -87,10 +87,12 @@ def site_lines(site: Path) -> Iterator[Line]:
         no = "no file system is measured"
         yield Line("site file", found) if measuring else failed("site file", found, no)
     except (SessionError, OSError, ValueError) as error:
-        # then the doctor's line about ReFrame says what to do
-        is_of_reframe = str(error).lower().startswith("reframe ")
         said = str(error).replace("give --system NAME", "set RFM_SYSTEM=NAME")
-        yield failed("site file", said, "" if is_of_reframe else "correct config/systems")
+        if said.lower().startswith("reframe "):  # the doctor's line about ReFrame says what to do
+            yield failed("site file", said)
+        else:
+            found, _, remedy = said.partition("; ")
+            yield failed("site file", found, remedy or "correct config/systems")
     yield from _perflogs(perflogs, system)
     builds = site / "builds"  # people open it by chmod -R to let others read the site
     if builds.is_dir() and builds.stat().st_mode & 0o077:
@@ -239,7 +241,7 @@ def _schedule(site: Path) -> Line:
                     place = resolved(named)
                     if site in (place, *place.parents):
                         return Line("schedule", f"{command[0]}: {' '.join(line.split()[:5])}")
-    remedy = "schedules of other users cannot be seen; print one: iobands schedule cron"
+    remedy = "print one: iobands schedule cron (schedules of other users cannot be seen)"
     return warned("schedule", f"this user has none for {site}", remedy)
 
 
