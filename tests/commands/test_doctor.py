@@ -324,7 +324,8 @@ def test_a_site_file_of_another_host(site: Path, monkeypatch: pytest.MonkeyPatch
     change(site, '"hostnames": [".*"]', '"hostnames": ["^no-such-host$"]')
     status, said = doctor_here(site, monkeypatch)
     assert status == 3
-    assert f"FAIL site file: no site file in config/systems matches this host, {HOST} correct its" in said
+    why = f"no site file in config/systems matches this host, {HOST}"
+    assert f"FAIL site file: {why} correct its hostnames" in said
 
 
 def test_a_mistake_that_hides_the_host_is_named(

@@ -292,7 +292,7 @@ def test_csv_without_a_column_that_is_needed(source: Path) -> None:
     logs = read(source, CSV_OPTIONS)
     assert [reason for _, reason in logs.reasons] == [
         "columns are missing: operation, application",
-        "no header line with job_completion_time before it",
+        "no header line with job_completion_time before it; a mapping may name its column",
     ]
 
 

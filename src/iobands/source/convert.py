@@ -352,8 +352,10 @@ def _read(
     if is_table and len(cells) == 1 and ";" in line:
         raise Unusable("semicolons between the columns; write commas, and points in numbers")
     if len(cells) != len(columns):
-        here = f"{len(cells)} columns instead of {len(columns)}"
-        raise Unusable(here if columns else f"no header line with {TIME} before it")
+        if columns:
+            raise Unusable(f"{len(cells)} columns instead of {len(columns)}")
+        remedy = "; a mapping may name its column" if is_table else ""
+        raise Unusable(f"no header line with {TIME} before it{remedy}")
     said = dict(zip(columns, cells, strict=True))
     return columns, [_complete(sample, path) for sample in _samples(said)]
 

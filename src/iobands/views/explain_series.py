@@ -200,7 +200,8 @@ def _newest(site: Snapshot, series: Series, number: int) -> Iterator[str]:
     rows.sort(key=lambda row: row[0], reverse=True)
     table = [(time_text(when), value, says, job or "-") for when, value, says, job in rows[:number]]
     table.insert(0, ("TIME", "VALUE", "VERDICT", "JOB"))
-    for lines in writing.blocks(table, writing.output_width(), wrapped=(2,), right=(1,), indent=""):
+    width = writing.output_width() - len(writing.GAP)  # a section indents its lines
+    for lines in writing.blocks(table, width, wrapped=(2,), right=(1,), indent=""):
         yield from lines
 
 

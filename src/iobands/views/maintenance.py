@@ -83,7 +83,7 @@ def in_short(of: BeforeAfter) -> str:
     if of.is_open:
         return "The maintenance is open; there is no run after it yet."
     if not of.series:
-        return "No series has comparable runs before and after it, so the report claims nothing."
+        return "No series has comparable runs before and after it, so this report makes no claim."
     if claims := _claims(_uniform(of)) or _claims(of.series) or _claims(of.groups):
         named = [
             f"{_name(each, of)} {each.outcome.value} ({writing.percent(each.ratio.value)}, "

@@ -37,6 +37,7 @@ class Remark:
 
 def remarks_of(site: Snapshot, *, rejected: bool) -> Iterator[Remark]:
     """Yield the remarks on a site, the most urgent first; remarks without lines are not shown."""
+    yield Remark("Maintenance", maintenance_lines(site))
     yield Remark("Uneven placement of files on storage targets", unevenly_placed(site))
     planned = [
         f"{writing.asked_text(site, ask)}: next repeat {due_text(ask, site.now)} ({ask.why})"
@@ -44,7 +45,6 @@ def remarks_of(site: Snapshot, *, rejected: bool) -> Iterator[Remark]:
     ]
     yield Remark("To be measured again by the hourly `iobands run --suspects`", planned)
     yield Remark("Not measured", not_measured(site))
-    yield Remark("Maintenance", maintenance_lines(site))
     if site.future:
         first, newest = site.future[0], site.future[-1]
         options = (writing.view_options(site), f"--at {first.when:%Y-%m-%dT%H:%M:%SZ}")
