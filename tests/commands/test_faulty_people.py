@@ -106,7 +106,7 @@ ROWS = [
     ),
     Row(
         *("action on an unknown series", "refused; names like it", nothing),
-        *(("retire", "dsk fpp", "--reason", "gone"), 3, "no series or alert is named 'dsk fpp'"),
+        *(("retire", "dsk fpp", "--reason", "gone"), 3, "the closest are: disk fpp write_bw"),
     ),
     Row("action without a reason", "refused", nothing, ("retire", SERIES), 3, "--reason"),
     Row(

@@ -8,6 +8,7 @@ import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from difflib import get_close_matches
 from typing import Any, Final
 
 from iobands.snapshot import (
@@ -38,6 +39,7 @@ CHANGES: Final = (Severity.INCIDENT, *LASTING, Severity.FLAKY, Severity.IMPROVED
 # Added to the time of the newest sample, which may have a fraction of a second.
 _NEXT: Final = timedelta(seconds=1)
 _NAMED: Final = 8
+_NEAREST: Final = 3
 
 
 _Log = Mapping[SeriesKey | PeerName, Sequence[Action]]
@@ -159,12 +161,18 @@ def selected(
     named = [each for each in acted if asked and asked <= _words(each)]
     matching = numbered or (named or exact if every else exact or named)
     if not matching:
-        open_ones = dict.fromkeys(each.title for each in subjects if each.alert and each.number)
-        known = ", ".join(open_ones) or "none"
-        what = "alert has the number" if words.isdecimal() else "series or alert is named"
-        listed = "alerts --all" if words.isdecimal() else "status --all"
-        known += f"; list all with: iobands {listed}"
-        raise RequestError(f"no {what} {words!r}; open alerts: {known}")
+        if words.isdecimal():
+            what, listed = "alert has the number", "alerts"
+            near = [each.title for each in subjects if each.alert and each.number]
+            known = "open alerts"
+        else:
+            what, listed = "series or alert is named", "status"
+            near = get_close_matches(words, {each.title for each in acted}, _NEAREST, cutoff=0)
+            known = "the closest are"
+        names = "; ".join(dict.fromkeys(near)) or "none"
+        raise RequestError(
+            f"no {what} {words!r}; {known}: {names}; list all with: iobands {listed} --all"
+        )
     # an alert that is over hides no open one whose name begins with its own
     others = [] if any(each.alert or not each.number for each in matching) else named
     possible = ([e for e in some if _is_possible(e, request, log)] for some in (matching, others))
