@@ -137,6 +137,8 @@ def test_root_becomes_the_owner_for_good(tmp_path):
     def work():
         try:
             become_owner(site)
+        except SessionError as error:  # of the Python that runs the tests
+            assert "cannot read" in str(error)
         except OSError as error:  # pytest's own directories are closed to others
             assert error.filename == str(site) or error.strerror == "Permission denied"
         try:
@@ -149,6 +151,26 @@ def test_root_becomes_the_owner_for_good(tmp_path):
     assert status == 0
     assert said.startswith("(1, 1, 1) (1, 1, 1) ")
     assert "0" not in said.rpartition(")")[2]
+
+
+@pytest.mark.needs("other users")
+def test_an_installation_that_the_owner_cannot_read_is_named(tmp_path, monkeypatch):
+    site, closed = tmp_path / "site", tmp_path / "closed"
+    site.mkdir()
+    os.chown(site, 1, 1)
+    closed.mkdir(mode=0o700)
+    monkeypatch.setattr(os, "__file__", str(closed / "os.py"))
+    (closed / "os.py").touch()
+
+    def work():
+        try:
+            become_owner(site)
+        except SessionError as error:
+            return 3, str(error)
+        return 0, ""
+
+    status, said = within(60, work)
+    assert (status, f"cannot read {closed}/os.py; install" in said) == (3, True)
 
 
 @pytest.mark.needs("other users")

@@ -137,7 +137,8 @@ def become_owner(site: Path) -> None:
     """Switch from root to the owner of the site's directory, permanently.
 
     Must be called before anything in the directory is used. Raises SessionError if `site` is a
-    link, belongs to another user, or is root's and others may write there.
+    link, belongs to another user, or is root's and others may write there, or if its owner cannot
+    read the installation.
     """
     about, is_root = site.lstat(), os.geteuid() == 0
     if stat.S_ISLNK(about.st_mode):
@@ -148,6 +149,10 @@ def become_owner(site: Path) -> None:
         os.setresgid(*[owner.pw_gid] * 3)
         os.setresuid(*[owner.pw_uid] * 3)
         os.environ.update(HOME=owner.pw_dir, USER=owner.pw_name, LOGNAME=owner.pw_name)
+        for path in (os.__file__, __file__):  # else the next import fails, whichever that is
+            if not os.access(path, os.R_OK):
+                remedy = "install Python and iobands where all users can read them"
+                raise SessionError(f"{owner.pw_name} cannot read {path}; {remedy}")
         os.chdir(site)
     elif about.st_uid != os.geteuid():
         whose = f"{site} belongs to user {about.st_uid}"
