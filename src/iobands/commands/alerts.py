@@ -53,7 +53,7 @@ def acknowledge(
     options: ActionOptions,
     series: cli.SeriesArgument,
     ticket: Annotated[str | None, "URL", "The ticket about the alert."] = None,
-    owner: Annotated[str | None, "NAME", "Who takes care of the alert."] = None,
+    owner: Annotated[str | None, "NAME", "Who works on the alert."] = None,
 ) -> None:
     """Acknowledge an alert: from now on it is a warning, and no longer critical.
 

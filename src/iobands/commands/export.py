@@ -122,11 +122,11 @@ class PushOptions(cli.UnjudgedOptions):
 
 
 def push(options: PushOptions, store: _StoreOption = None) -> None:
-    """Push to a store what it does not have yet: samples, logs, bands and run reports.
+    """Push new samples, logs, bands and run reports to a store.
 
-    The store is a directory or a bucket (s3://BUCKET/PATH), where Parquet files are kept, or a
-    PostgreSQL database (postgresql://HOST/DATABASE). `iobands run` pushes after each session where
-    config/store.yaml names a store. What could not be pushed is pushed the next time.
+    The store is a directory or a bucket (s3://BUCKET/PATH) of Parquet files, or a PostgreSQL
+    database (postgresql://HOST/DATABASE). If config/store.yaml names a store, `iobands run` pushes
+    after each session. After a failed push, the next one sends what is missing.
     """
     cli.say(_push_to(_store_of(store, options), options))
 
@@ -159,7 +159,7 @@ def pull(
     system: cli.SystemOption = None,
     site: cli.RootOption = None,
 ) -> None:
-    """Copy what a store has into a directory of Parquet files, or into another store."""
+    """Copy a store into a directory of Parquet files, or into another store."""
     url = _store_or_of(store, site)
     if stores.located(to, Path()) == url:
         raise cli.failure(f"{stores.without_password(url)}: a store cannot be copied into itself")

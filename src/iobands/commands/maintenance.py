@@ -200,9 +200,9 @@ def report_maintenance(
 ) -> None:
     """Print what a maintenance changed, as a page in Markdown.
 
-    Each series and group is slower, faster, without a change larger than x %, or has not enough
-    runs. All rows together make a false claim in at most one report of twenty. Declared
-    maintenances have a report, too. The exit status is 0, whatever it says.
+    Each series and each group is slower, faster, without a change larger than x %, or has too few
+    runs to tell. At most one report in twenty has a false claim, all rows together. Declared
+    maintenances have a report, too. The exit status is 0, whatever the report says.
     """
     cli.require_report("iobands maintenance report")
     judged = judgement_of(options)
