@@ -18,7 +18,14 @@ _REASONS = [
     re.compile(r"^(?:ior )?ERROR: (?!ld\.so: )(.*)", re.MULTILINE),
     re.compile(r"^(?:ior )?WARNING: (\w+\(.*\) failed.*)", re.MULTILINE),
     re.compile(r": Process \d+: FAILED in \S+, (.*)"),
+    # srun names the node of the loader's error, before it or after it, by the exit status.
+    re.compile(
+        r"\A(?=(?s:.*)srun: error: (\S+:) tasks? [\d,-]+: Exited with exit code 127)"
+        r"(?s:.*?)(error while loading shared libraries: .*)"
+    ),
     re.compile(r"(error while loading shared libraries: .*)"),
+    # Slurm: a node has no such program, such as the daemon of a launcher.
+    re.compile(r"(?<=slurmstepd-)(\S+: error: execve\(\): .*)"),
     re.compile(r"(UCX +ERROR .*)"),
     re.compile(r"(PML \w+ cannot be selected)"),
     re.compile(
@@ -26,10 +33,12 @@ _REASONS = [
     ),
     # Open MPI below srun, with a Slurm or a SLURM_MPI_TYPE that gives it no PMIx.
     re.compile(r"(OMPI was not built with SLURM's PMI support)"),
-    # MPICH: the last line of the error stack is the innermost call.
+    # Open MPI 5 and Intel MPI, whose processes then run, each as a program of its own.
+    re.compile(r"((?:No PMIx|PMI) server (?:was reachable|not found).*?)\.?$", re.MULTILINE),
+    # MPICH: the last line of the error stack with words is the innermost call.
     re.compile(
         r"Fatal error in \w*Init\w*: .*error stack:\n(?:(?!Abort)\w+\(\d+\)\.*:.*\n)*"
-        r"(?!Abort)\w+\(\d+\)\.*: *(.*)"
+        r"(?!Abort)\w+\(\d+\)\.*: *(\S.*)"
     ),
     re.compile(r"(It looks like MPI_INIT failed.*?) for some reason"),
     # Open MPI, about a process that was killed, and not asked to end.

@@ -44,6 +44,8 @@ def problem(said: str, nodes: int, has_program: bool) -> str | None:
     met = re.search(r"^iobands-mpi (\d+) processes on (\d+) nodes$", said, re.MULTILINE)
     if not met:
         return "MPI does not start"
+    if int(met[1]) == 1 < nodes:
+        return "each process runs alone: the launcher and the MPI library do not agree on PMI"
     if (int(met[1]), int(met[2])) != (nodes, nodes):
         return f"MPI spans {met[2]} of {nodes} nodes, with {met[1]} of {nodes} processes"
     return None

@@ -67,7 +67,7 @@ def test_nodes_that_are_one_host_for_mpi():
         (
             TWO.format(second="1.0") + 2 * "iobands-mpi 1 processes on 1 nodes\n",
             True,
-            "MPI spans 1 of 2 nodes, with 1 of 2 processes",
+            "each process runs alone: the launcher and the MPI library do not agree on PMI",
         ),
     ],
 )

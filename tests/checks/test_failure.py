@@ -192,6 +192,43 @@ def test_a_deprecated_setting_is_not_the_cause():
     assert reason_in(DEPRECATED + NO_PML) == cause
 
 
+# What Intel MPI 2021.15, MPICH 4.0 and Open MPI 5.0 printed below Slurm 22.05 and 24.11.
+HYDRA = """\
+[mpiexec@n1] Error: Unable to run bstrap_proxy (pid 2376, exit code 36608)
+[mpiexec@n1] Error setting up the bootstrap proxies
+slurmstepd-n2: error: execve(): /opt/impi/bin//hydra_bstrap_proxy: No such file or directory
+srun: error: n2: task 1: Exited with exit code 2
+slurmstepd-n1: error: *** STEP 43.0 ON n1 CANCELLED AT 2026-11-30T20:52:34 ***
+srun: error: n1: task 0: Terminated
+"""
+ALONE = "PMI server not found. Please set I_MPI_PMI_LIBRARY variable if it is not a singleton case"
+NO_PMIX = "No PMIx server was reachable, but a PMI1/2 was detected"
+SINGLETONS = "If srun is being used to launch application,  2 singletons will be started.\n"
+NO_WORDS = "Abort(2663823) on node 0 (rank 0 in comm 0): Fatal error in PMPI_Init: Unknown error"
+STACK = "MPIR_Init_thread(196)........: \nMPIDU_bc_table_create(337)...: \n"
+LOADER = "error while loading shared libraries: libmpi.so.12: cannot open shared object file"
+ON_N2 = "srun: error: n2: task 1: Exited with exit code 127\n"
+
+
+@pytest.mark.parametrize(
+    ("said", "reason"),
+    [
+        (f"MPI startup(): {ALONE}.\n" * 2, ALONE),
+        (f"{NO_PMIX}.\n{SINGLETONS}", NO_PMIX),
+        (f"{NO_WORDS} class, error stack:\n{STACK}", f"{NO_WORDS} class, error stack"),
+        (
+            HYDRA,
+            "n2: error: execve(): /opt/impi/bin//hydra_bstrap_proxy: No such file or directory",
+        ),
+        (f"{ON_N2}/home/ada/hello: {LOADER}\n", f"n2: {LOADER}"),
+        (f"/home/ada/hello: {LOADER}\n{ON_N2}", f"n2: {LOADER}"),
+        (f"/home/ada/hello: {LOADER}\n", LOADER),
+    ],
+)
+def test_mpi_that_does_not_start_below_slurm_says_why(said, reason):
+    assert reason_in(said) == reason
+
+
 ABORTED = """\
 ior: aiori-POSIX.c:769: POSIX_Xfer: Assertion `rc >= 0' failed.
 [n1:26948] *** Process received signal ***
