@@ -53,7 +53,7 @@ def end_at_limit(job: Job) -> None:
 
 
 class JobMixin(rfm.RegressionTestPlugin):
-    """Brings the account, the placement and the traps of the scheduler into the job script.
+    """Brings the account, the placement and the guards of the scheduler into the job script.
 
     The check sets the numbers of nodes, tasks and tasks per node. It calls `ask_scheduler` after
     the setup, and `place_processes` before the run, when its commands are written.
@@ -98,7 +98,7 @@ class JobMixin(rfm.RegressionTestPlugin):
         self.job.options += schedulers.placement(
             self.scheduler, self.num_tasks_per_node, self.exclusive_access
         )
-        self.prerun_cmds = [*schedulers.traps(self.scheduler), *self.prerun_cmds]
+        self.prerun_cmds = [*schedulers.guards(self.scheduler), *self.prerun_cmds]
         if self.scheduler == schedulers.LSF:
             self.num_tasks_per_node = None  # `placement` sets it
         if self.scheduler == schedulers.FLUX:

@@ -137,10 +137,13 @@ def node_states(scheduler: str, nodes: str) -> str:
     }[nodes]
 
 
-def traps(scheduler: str) -> list[str]:
-    """Traps of the job script for the signals that this scheduler sends besides TERM.
+def guards(scheduler: str) -> list[str]:
+    """Traps of the job script for signals besides TERM, and the patience of its launcher.
 
-    LSF sends USR2 at the limit, and kills the job ten minutes later. Flux signals the broker, which
+    Slurm: after a process has ended, srun waits for the others, which may wait for that one. LSF
+    sends USR2 at the limit, and kills the job ten minutes later. Flux signals the broker, which
     sends HUP to the script; untrapped, that would end it without a message.
     """
+    if scheduler in SLURM:
+        return ['export SLURM_WAIT="${SLURM_WAIT-60}"']
     return {LSF: ["trap 'exit 140' USR2"], FLUX: ["trap 'exit 129' HUP"]}.get(scheduler, [])

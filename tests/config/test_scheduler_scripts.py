@@ -112,13 +112,15 @@ def test_scripts_are_as_stored(site, request):
     hold_against_golden(large, f"{name}.sh", request.config.getoption("--store-golden"))
 
 
-def test_the_run_directory_is_removed_whatever_the_scheduler_sends(site):
+def test_the_script_is_guarded_against_what_its_scheduler_does(site):
     name, large, _ = site
     lines = large.splitlines()
     assert "make_run_directory" in lines  # which traps TERM and INT
     # LSF sends USR2 at the time limit and Flux's broker HUP, where the others send TERM.
     assert ("trap 'exit 140' USR2" in lines) == (name == "lsfsite")
     assert ("trap 'exit 129' HUP" in lines) == (name == "fluxsite")
+    # srun alone waits for processes for ever after one has ended.
+    assert ('export SLURM_WAIT="${SLURM_WAIT-60}"' in lines) == (name == "slurmsite")
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@
 #SBATCH --signal=TERM@60
 #SBATCH --no-requeue
 export LC_ALL=C
+export SLURM_WAIT="${SLURM_WAIT-60}"
 source ./job.sh || exit 1
 file_system=/scratch/io
 make_run_directory
