@@ -92,6 +92,23 @@ def test_a_machine_becomes_a_site_file() -> None:
     assert environment["ftn"] == "mpif90"  # Intel MPI has no mpifort
 
 
+def test_srun_starts_intel_mpi_only_if_it_has_a_library_for_pmi(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, said in {
+        "sbatch": "",
+        "sinfo": "compute 8",
+        "mpirun": "Intel(R) MPI Library",
+    }.items():
+        (tmp_path / name).write_text(f"#!/bin/sh\necho '{said}'\n")
+        (tmp_path / name).chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
+    monkeypatch.delenv("I_MPI_PMI_LIBRARY", raising=False)
+    assert machine().launcher == "mpirun"
+    monkeypatch.setenv("I_MPI_PMI_LIBRARY", "/usr/lib64/libpmi2.so")
+    assert machine().launcher == "srun"
+
+
 @pytest.mark.parametrize(
     ("sacct", "scheduler", "account"),
     [

@@ -76,13 +76,16 @@ def machine() -> Machine:
     asked = called(("sacct", "--allocations"), _SECONDS) if scheduler == "slurm" else None
     if asked and NO_ACCOUNTS in asked.stderr:
         scheduler = "squeue"
+    mpi = mpi_of(output_of("mpirun", "--version"))
+    if mpi == "intel-mpi" and not os.environ.get("I_MPI_PMI_LIBRARY"):
+        launcher = "mpirun"  # below srun, each process would run alone
     return Machine(
         socket.gethostname().partition(".")[0],
         scheduler,
         launcher,
         partitions,
         file_systems_of(mounts(), os.environ),
-        mpi_of(output_of("mpirun", "--version")),
+        mpi,
         tuple(filter(None, os.environ.get("LOADEDMODULES", "").split(":"))),
         account_of(output_of(*accounts)) if partitions else None,
     )
