@@ -92,21 +92,44 @@ def test_a_machine_becomes_a_site_file() -> None:
     assert environment["ftn"] == "mpif90"  # Intel MPI has no mpifort
 
 
-def test_srun_starts_intel_mpi_only_if_it_has_a_library_for_pmi(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("mpirun", "default", "launcher", "pmi"),
+    [
+        ("Intel(R) MPI Library", "none", "mpirun", None),
+        ("Intel(R) MPI Library", "pmi2", "mpirun", None),
+        ("mpirun (Open MPI) 5.0.7", "none", "srun", "pmix"),
+        ("mpirun (Open MPI) 5.0.7", "pmix_v5", "srun", None),
+        ("HYDRA build details:", "(null)", "srun", "pmi2"),
+        ("", "none", "srun", None),
+    ],
+)
+def test_the_launcher_of_a_new_site_gives_the_mpi_library_a_pmi(
+    mpirun: str,
+    default: str,
+    launcher: str,
+    pmi: str | None,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    for name, said in {
-        "sbatch": "",
-        "sinfo": "compute 8",
-        "mpirun": "Intel(R) MPI Library",
-    }.items():
-        (tmp_path / name).write_text(f"#!/bin/sh\necho '{said}'\n")
+    # with the blanks of Slurm 22.05
+    said = f"MinJobAge               = 300 sec\nMpiDefault              = {default}"
+    programs = {"sbatch": "", "sinfo": "compute 8", "mpirun": mpirun, "scontrol": said}
+    for name, words in programs.items():
+        (tmp_path / name).write_text(f"#!/bin/sh\necho '{words}'\n")
         (tmp_path / name).chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
-    monkeypatch.delenv("I_MPI_PMI_LIBRARY", raising=False)
-    assert machine().launcher == "mpirun"
-    monkeypatch.setenv("I_MPI_PMI_LIBRARY", "/usr/lib64/libpmi2.so")
-    assert machine().launcher == "srun"
+    for name in ("I_MPI_PMI_LIBRARY", "SLURM_MPI_TYPE"):
+        monkeypatch.delenv(name, raising=False)
+    expected = [["SLURM_MPI_TYPE", pmi]] if pmi else None
+    system, (environment,) = site_of_machine("falcon", machine())
+    assert system["partitions"][0]["launcher"] == launcher
+    assert environment.get("env_vars") == expected
+    if mpirun.startswith("Intel"):
+        monkeypatch.setenv("I_MPI_PMI_LIBRARY", "/usr/lib64/libpmi2.so")
+        assert machine().launcher == "srun"
+        assert machine().pmi == ("pmi2" if default == "none" else None)
+    monkeypatch.setenv("SLURM_MPI_TYPE", "pmix")
+    assert machine().pmi is None
 
 
 @pytest.mark.parametrize(

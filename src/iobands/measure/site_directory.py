@@ -40,6 +40,8 @@ _PARALLEL: Final = {
     **dict.fromkeys(("ceph", "fuse.ceph-fuse"), "cephfs"),
     **dict.fromkeys(("nfs", "nfs4", "panfs", "wekafs"), "posix"),
 }
+# What srun needs by MPI library, if Slurm's default is none: each process would run alone.
+_PMI: Final = {"openmpi": "pmix", "mpich": "pmi2", "intel-mpi": "pmi2"}
 _STRIPED: Final = frozenset({"lustre", "beegfs"})
 _NOT_FOUND: Final = {"work": {"path": f"/{EDIT}", "type": "posix", "medium": "hdd"}}
 _SECONDS: Final = 20
@@ -61,6 +63,7 @@ class Machine:
     mpi: str | None = None
     modules: tuple[str, ...] = ()
     account: str | None = None
+    pmi: str | None = None
 
 
 def machine() -> Machine:
@@ -79,6 +82,8 @@ def machine() -> Machine:
     mpi = mpi_of(output_of("mpirun", "--version"))
     if mpi == "intel-mpi" and not os.environ.get("I_MPI_PMI_LIBRARY"):
         launcher = "mpirun"  # below srun, each process would run alone
+    slurm = output_of("scontrol", "show", "config")
+    has_none = re.search(r"^MpiDefault *= (none|\(null\))$", slurm, re.M)  # 22.05 or 24.11
     return Machine(
         socket.gethostname().partition(".")[0],
         scheduler,
@@ -88,6 +93,7 @@ def machine() -> Machine:
         mpi,
         tuple(filter(None, os.environ.get("LOADEDMODULES", "").split(":"))),
         account_of(output_of(*accounts)) if partitions else None,
+        _PMI.get(mpi or "") if has_none and "SLURM_MPI_TYPE" not in os.environ else None,
     )
 
 
@@ -152,7 +158,9 @@ def site_of_machine(name: str, found: Machine) -> tuple[dict[str, Any], list[dic
     commands = [f"module load {' '.join(found.modules)}"] if found.modules else []
     fortran = "mpif90" if found.mpi == "intel-mpi" else "mpifort"
     compilers = {"name": "mpi", "cc": "mpicc", "cxx": "mpicxx", "ftn": fortran}
-    environment = compilers | _nonempty(extras=_nonempty(mpi=found.mpi), prepare_cmds=commands)
+    pmi = [["SLURM_MPI_TYPE", found.pmi]] if found.pmi and found.launcher == "srun" else []
+    extras = _nonempty(mpi=found.mpi)
+    environment = compilers | _nonempty(extras=extras, env_vars=pmi, prepare_cmds=commands)
     system = {
         "name": name,
         "hostnames": [f"^{re.escape(found.host)}"],
