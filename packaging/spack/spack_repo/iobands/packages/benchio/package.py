@@ -9,7 +9,9 @@ class Benchio(CMakePackage):
     """Measures the write and read rates of an array that is distributed over MPI processes, and
     proves them. It takes the arguments of EPCC's benchio."""
 
-    pypi = "iobands/iobands-1.0.0.tar.gz"
+    homepage = "https://pypi.org/project/iobands/"
+    # Spack knows pypi = for Python packages alone
+    url = "https://pypi.python.org/packages/source/i/iobands/iobands-1.0.0.tar.gz"
     root_cmakelists_dir = "src/benchio"
 
     license("BSD-3-Clause")

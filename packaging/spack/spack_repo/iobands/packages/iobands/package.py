@@ -20,7 +20,7 @@ class Iobands(PythonPackage):
     # the man pages are written from the commands; it is needed to run, too
     depends_on("py-typer@0.19:0.28", type=("build", "run"))
 
-    depends_on("reframe@4.10", type="run")
+    depends_on("py-reframe-hpc@4.10", type="run")
     depends_on("py-filelock@3.12:4", type="run")
     depends_on("py-jsonschema@4.26:4", type="run")
     depends_on("py-msgspec@0.19:0", type="run")
