@@ -202,6 +202,8 @@ def with_options(command: Callable[..., None]) -> Callable[..., None]:
             source = context.get_parameter_source(str(each.name))
             word = each.opts[0] if each.param_type_name == "option" else str(each.metavar)
             is_given = source is not None and source.name == "COMMANDLINE"
+            # click before 8.3 also says so of a list of arguments that is absent
+            is_given = is_given and given.get(str(each.name)) not in (None, [])
             _given[str(each.name)] = word if is_given else None
             if is_given:
                 _refuse_odd(word, given.get(str(each.name)))
