@@ -27,8 +27,8 @@ PLACES: Final = {
     "CITATION.cff": r"(^version: )\S+($)",
     "packaging/easybuild/iobands.eb": r"(^version = ')[^']+(')",
     "packaging/easybuild/benchio.eb": r"(^version = ')[^']+(')",
-    "packaging/spack/packages/iobands/package.py": r'(version\(")[^"]+("\))',
-    "packaging/spack/packages/benchio/package.py": r'(version\(")[^"]+("\))',
+    "packaging/spack/spack_repo/iobands/packages/iobands/package.py": r'(version\(")[^"]+("\))',
+    "packaging/spack/spack_repo/iobands/packages/benchio/package.py": r'(version\(")[^"]+("\))',
 }
 #: Each step that takes long, and its command.
 CHECKS: Final = {"lint": "lint", "tests": "test", "faults": "test-faults"}
@@ -69,6 +69,7 @@ def main() -> None:
     call("git", "tag", "--annotate", tag, "--message", notes, cwd=clone)
     build(clone, dist)
     prove(clone, dist, given.skip)
+    recipes(clone, dist)
     documents(clone, dist)
     bill_of_materials(clone, dist)
     (dist / "NOTES.md").write_text(notes + "\n", encoding="utf-8")
@@ -131,6 +132,16 @@ def prove(clone: Path, dist: Path, skipped: Sequence[str]) -> None:
             continue
         what = (dist, clone / "packaging" / "easybuild") if name == "recipes" else (wheel,)
         call(sys.executable, ROOT / "setup" / program, *what, cwd=ROOT)
+
+
+def recipes(clone: Path, dist: Path) -> None:
+    """Pack Spack's recipes with the checksum that those in the source distribution cannot have."""
+    (source,) = dist.glob("iobands-*.tar.gz")
+    for path in [clone / name for name in PLACES if name.startswith("packaging/spack/")]:
+        text = re.sub(r'(version\("[^"]+")', rf'\1, sha256="{digest(source)}"', path.read_text())
+        path.write_text(text, encoding="utf-8")
+    with tarfile.open(dist / "spack.tar.gz", "w:gz") as archive:
+        archive.add(clone / "packaging" / "spack", "spack")
 
 
 def documents(clone: Path, dist: Path) -> None:

@@ -1,6 +1,8 @@
 """The version is the same wherever a release writes it."""
 
+import os
 import re
+import shutil
 import subprocess
 import sys
 from configparser import ConfigParser
@@ -13,8 +15,15 @@ from packaging.requirements import Requirement
 
 from iobands import __version__
 from iobands.measure import inside
+from setup import release
 from setup.release import PLACES
 from tests.site_copy import ROOT
+
+#: The recipes of Spack, by package.
+RECIPES = {
+    path.parent.name: path.read_text("utf-8")
+    for path in (ROOT / "packaging/spack/spack_repo/iobands/packages").glob("*/package.py")
+}
 
 
 @pytest.mark.parametrize("name", PLACES)
@@ -48,7 +57,6 @@ def test_no_range_ends_beyond_that_of_reframe() -> None:
 
 
 def test_the_recipes_have_the_ranges_of_setup_cfg() -> None:
-    recipe = (ROOT / "packaging/spack/packages/iobands/package.py").read_text("utf-8")
     config = ConfigParser()
     config.read(ROOT / "setup.cfg", encoding="utf-8")
     report = config["options.extras_require"]["report"]
@@ -57,15 +65,28 @@ def test_the_recipes_have_the_ranges_of_setup_cfg() -> None:
         # Spack's ranges include their end, and all versions that begin with it
         head, last = re.fullmatch(r"(.*?)(\d*)", below or "").groups()
         end = f"{head}{int(last) - 1}" if last else ""
-        found = re.findall(rf'"py-{name.lower()}@([^"]+)"', recipe)
+        found = re.findall(rf'"py-{name.lower()}@([^"]+)"', RECIPES["iobands"])
         assert set(found) == {f"{least}:{end}"}, line
 
 
-@pytest.mark.parametrize("name", ["benchio", "iobands"])
+@pytest.mark.parametrize("name", RECIPES)
 def test_a_recipe_declares_each_dependency_by_itself(name: str) -> None:
     # `spack audit packages` refuses depends_on("one ^other")
-    recipe = (ROOT / f"packaging/spack/packages/{name}/package.py").read_text("utf-8")
-    assert not re.findall(r"depends_on\(.*\^.*\)", recipe)
+    assert not re.findall(r"depends_on\(.*\^.*\)", RECIPES[name])
+
+
+def test_a_release_packs_the_spack_recipes_with_the_checksum(tmp_path: Path) -> None:
+    shutil.copytree(ROOT / "packaging", tmp_path / "clone" / "packaging")
+    dist = tmp_path / "dist"
+    dist.mkdir()
+    source = dist / f"iobands-{__version__}.tar.gz"
+    source.write_bytes(b"the source distribution")
+    release.recipes(tmp_path / "clone", dist)
+    shutil.unpack_archive(dist / "spack.tar.gz", tmp_path, filter="data")
+    for name in ("benchio", "iobands"):
+        recipe = tmp_path / "spack" / "spack_repo" / "iobands" / "packages" / name / "package.py"
+        line = f'version("{__version__}", sha256="{release.digest(source)}")'
+        assert line in recipe.read_text("utf-8")
 
 
 def test_the_tested_reframe_is_the_same_everywhere() -> None:
@@ -73,7 +94,8 @@ def test_the_tested_reframe_is_the_same_everywhere() -> None:
     low, high = re.search(r"reframe-hpc>=(4\.\d+),<(4\.\d+)", wanted).groups()
     assert int(high[2:]) == int(low[2:]) + 1  # one minor version, as _VERSION says it
     assert f"{low}." == inside._VERSION
-    assert f'"reframe@{low}"' in (ROOT / "packaging/spack/packages/iobands/package.py").read_text()
+    assert f'"py-reframe-hpc@{low}"' in RECIPES["iobands"]
+    assert f'version("{low}.' in RECIPES["py_reframe_hpc"]
     assert f"| ReFrame | {low}.0 to {low}." in (ROOT / "docs/stability.md").read_text("utf-8")
 
 
@@ -102,3 +124,17 @@ def test_the_oldest_python_gets_every_package(tmp_path: Path) -> None:
         check=False,
     )
     assert done.returncode == 0, done.stderr[-2000:]
+
+
+@pytest.mark.needs("PyPI")
+def test_an_absent_argument_is_not_taken_for_a_given_one(tmp_path: Path) -> None:
+    """click 8.1 differs in this from later versions; Spack installs it with typer 0.20."""
+    pip = (sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--target", tmp_path / "old")
+    subprocess.run([*pip, "typer==0.20.1", "click==8.1.8"], check=True)
+    environment = {**os.environ, "PYTHONPATH": f"{ROOT / 'src'}:{tmp_path / 'old'}"}
+    for words in (("init", tmp_path / "site"), ("run", "--suspects", "--site", tmp_path / "site")):
+        command = (sys.executable, "-m", "iobands", *words)
+        done = subprocess.run(
+            command, env=environment, cwd=tmp_path, capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, done.stderr

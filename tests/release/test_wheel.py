@@ -134,7 +134,7 @@ def test_the_source_distribution_builds_the_same_wheel(
         for path in (ROOT / "packaging").rglob("*")
         if path.suffix in {".eb", ".py", ".yaml"}
     ]
-    assert len(recipes) == 5
+    assert len(recipes) == 11
     others = (*recipes, "CHANGELOG.md", "CITATION.cff", "SECURITY.md")
     assert [name for name in others if not (unpacked / name).is_file()] == []
     again = build(unpacked, "wheel", tmp_path / "again")

@@ -1,3 +1,5 @@
+import os
+
 from spack.package import *
 from spack_repo.builtin.build_systems.python import PythonPackage
 
@@ -37,3 +39,22 @@ class Iobands(PythonPackage):
         depends_on("py-pandas@2.2:3", type="run")
         depends_on("py-scipy@1.12:1", type="run")
         depends_on("py-uplot-python@1.1.1:1", type="run")
+
+    @run_after("install")
+    def find_packages_without_load(self):
+        # cron and systemd run the program without what `spack load` sets
+        folders = []
+        for each in self.spec.traverse(deptype="run"):
+            for python in each.dependencies("python-venv") or each.dependencies("python"):
+                for folder in (python.package.platlib, python.package.purelib):
+                    folders.append(join_path(each.prefix, folder))
+        found = ":".join(each for each in dict.fromkeys(folders) if os.path.isdir(each))
+        program, script = self.prefix.bin.iobands, self.prefix.libexec.iobands
+        mkdirp(self.prefix.libexec)
+        os.rename(program, script)
+        with open(program, "w") as file:
+            file.write(f"""#!/bin/sh
+export PYTHONPATH="{found}${{PYTHONPATH:+:$PYTHONPATH}}"
+exec {script} "$@"
+""")
+        set_executable(program)
