@@ -16,7 +16,7 @@ class Benchio(CMakePackage):
 
     license("BSD-3-Clause")
 
-    # the checksum is the one in the file SHA256SUMS of the release
+    # spack.tar.gz of the release has this recipe with the checksum
     version("1.0.0")
 
     variant("hdf5", default=True, description="The layers hdf5")

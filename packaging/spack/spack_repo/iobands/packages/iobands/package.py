@@ -12,7 +12,7 @@ class Iobands(PythonPackage):
 
     license("BSD-3-Clause")
 
-    # the checksum is the one in the file SHA256SUMS of the release
+    # spack.tar.gz of the release has this recipe with the checksum
     version("1.0.0")
 
     variant("report", default=True, description="Dashboard, figures, tables and notebooks")
