@@ -292,6 +292,22 @@ def test_a_mistake_in_the_site_file(site: Path, monkeypatch: pytest.MonkeyPatch)
     assert "local.py" in said
 
 
+def test_a_site_file_that_does_not_end_can_be_renewed(
+    site: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The template `local` once looked at its disk, and waited if that did not answer."""
+    systems = site / "config" / "systems"
+    os.mkfifo(systems / "pipe")
+    change(site, "schema = 4", f"open({str(systems / 'pipe')!r})\nschema = 4")
+    quick = "import iobands.model.files\niobands.model.files._ANSWER = 1\nraise ValueError"
+    systems.joinpath("a.py").write_text(quick)  # it is read first
+    monkeypatch.setenv("RFM_SYSTEM", "local")
+    status, said = doctor_here(site, monkeypatch)
+    assert (status, "local.py: did not end within 1 s it may wait" in said) == (3, True)
+    said = said.replace(" \\", "")  # where a long line is broken
+    assert f"its template may have changed: iobands init {site} --check" in said
+
+
 def test_a_site_where_reframe_cannot_run_is_to_be_moved(
     site: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -92,6 +92,8 @@ def site_lines(site: Path) -> Iterator[Line]:
             yield failed("site file", said)
         else:
             found, _, remedy = said.partition("; ")
+            if "did not end" in found:  # the template `local` once looked at its disk
+                remedy += f"; its template may have changed: iobands init {site} --check"
             yield failed("site file", found, remedy or "correct config/systems")
     yield from _perflogs(perflogs, system)
     builds = site / "builds"  # people open it by chmod -R to let others read the site
