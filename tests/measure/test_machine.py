@@ -46,6 +46,8 @@ def test_shared_file_systems_and_where_the_user_can_write(tmp_path: Path) -> Non
         f"40 29 0:35 / {tmp_path}/work rw shared:1 - lustre 10.0.0.1@o2ib:/lus rw\n"
         "29 1 254:0 / / rw,noatime - ext4 /dev/sda1 rw\n"
         "41 29 0:36 /export /no\\040such/Home rw shared:2 master:1 - nfs4 home:/export rw\n"
+        "42 29 0:37 / /mnt/mdt ro - lustre /dev/sdb ro,svname=lus-MDT0000\n"  # on a server
+        "43 29 0:38 / /mnt/ost ro - lustre pool/ost1 ro,svname=lus-OST0001\n"
         "short line\n"
     )
     found = file_systems_of(mounts_in(table), {"USER": "ada"})

@@ -355,12 +355,16 @@ def mounts() -> list[tuple[str, str]]:
 
 
 def mounts_in(table: str) -> list[tuple[str, str]]:
-    """Return the mount points and types in the text of /proc/self/mountinfo; see proc(5)."""
+    """Return the mount points and types in the text of /proc/self/mountinfo; see proc(5).
+
+    A target on a server of Lustre has `lustre_tgt`, as mount.lustre_tgt(8) calls it.
+    """
     found = []
     for line in table.splitlines():
         before, _, after = line.partition(" - ")
-        point, kind = before.split()[4:5], after.split()[:1]
+        point, (kind, *source) = before.split()[4:5], after.split()[:2] or [""]
         if point and kind:
             plain = re.sub(r"\\(\d{3})", lambda octal: chr(int(octal[1], 8)), point[0])
-            found.append((plain, kind[0]))
+            is_target = kind == "lustre" and ":/" not in "".join(source)  # a client names the MGS
+            found.append((plain, "lustre_tgt" if is_target else kind))
     return found
