@@ -175,6 +175,18 @@ def test_a_machine_without_a_scheduler_is_a_site_of_its_own(
     assert text in " ".join(said.split())
 
 
+def test_a_shared_file_system_that_is_not_measured_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    shared = file_systems_of([(str(tmp_path), "lustre")], {})
+    found = Machine("login7", file_systems=shared)
+    monkeypatch.setattr(site_directory, "machine", lambda: found)
+    said = " ".join(call("init", "site")[1].split())
+    add = "to measure it, add it to 'filesystems' in site/config/systems/local.py"
+    assert f"Not measured: {tmp_path}; {add}" in said
+
+
 @pytest.mark.parametrize(
     ("account", "mount", "todo"),
     [

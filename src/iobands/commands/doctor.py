@@ -228,6 +228,10 @@ def init(
         if template == GENERIC:
             why = " (`sinfo` names no partition)" if shutil.which("sinfo") else ""
             cli.say(f"No scheduler was found{why}: the site is this machine alone, as {LOCAL!r}.")
+        shared = (str(each["path"]) for each in found.file_systems.values())
+        if said := ", ".join(each.removesuffix(f"/{site_directory.EDIT}") for each in shared):
+            file = directory / "config" / "systems" / f"{LOCAL}.py"
+            cli.say(f"Not measured: {said}; to measure it, add it to 'filesystems' in {file}")
         go = "" if directory.resolve() == Path.cwd() else f"cd {directory} && "
         cli.say(f"Next: {go}iobands run")
     else:
