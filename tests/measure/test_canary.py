@@ -24,6 +24,7 @@ from iobands.measure.lock import lock_path, new_holder
 
 PLACE = ("site", "part", "env")
 KEY = "0123456789abcdef" * 2
+NAMES = ("benchio", "build.out", "environment", "identity", "libraries")
 
 
 @pytest.fixture
@@ -35,8 +36,7 @@ def built(tmp_path):
     (kept.parent / "site.part.env").write_text(f"{KEY}\n")
     sums = ""
     contents = ("program", "said", "MPI=a b\0PATH=/bin:/x=y\0", "identity", "libraries")
-    names = ("benchio", "build.out", "environment", "identity", "libraries")
-    for name, content in zip(names, contents, strict=True):
+    for name, content in zip(NAMES, contents, strict=True):
         (kept / name).write_text(content)
         sums += f"{hashlib.sha256(content.encode()).hexdigest()}  {name}\n"
     (kept / "SHA256SUMS").write_text(sums)
@@ -85,6 +85,27 @@ def test_a_missing_mount_is_named_as_the_site_file_has_it(built):
     fs = {"path": str(built), "type": "posix", "medium": "nfs", "mounted_as": "nfs4"}
     found = look(Nest(built, *PLACE, "n1", {"home": fs}, {}), "home", 4, 10)
     assert found.why.startswith("unmounted: type requested: posix, mounted as nfs4; mounted there:")
+
+
+@pytest.mark.parametrize(
+    ("does", "status", "why"),
+    [
+        # timeout(1) makes a process group, as around benchio
+        ("exec timeout 6 sh -c 'while :; do :; done'", 3, "busy: no answer"),
+        ("exec sleep 60", 2, "hung: no answer"),
+    ],
+)
+def test_a_program_that_waits_for_a_processor_is_not_hung(does, status, why, built):
+    """Stand-in for `stat`, the first program that looks at the file system."""
+    (built / "stat").write_text(f"#!/bin/sh\n{does}\n")
+    (built / "stat").chmod(0o755)
+    kept = built / "builds" / KEY
+    (kept / "environment").write_text(f"PATH={built}:/usr/bin:/bin")
+    sums = [f"{hashlib.sha256((kept / e).read_bytes()).hexdigest()}  {e}\n" for e in NAMES]
+    (kept / "SHA256SUMS").write_text("".join(sums))
+    fs = {"path": str(built), "type": "posix", "medium": "disk"}
+    found = look(Nest(built, *PLACE, "n1", {"disk": fs}, {}), "disk", 4, 1)
+    assert (found.status, found.why.startswith(why)) == (status, True), found.why
 
 
 def test_it_waits_for_a_session_and_says_so_once(tmp_path):

@@ -211,9 +211,18 @@ def look(nest: Nest, name: str, mib: int, seconds: int) -> Look:
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
             )
-        note.submitted(str(child.pid)).write(notes)
-        if not _ended(child, seconds + _GRACE):
-            return Look(model.CRITICAL, f"hung: no answer within {seconds} s")
+        note = note.submitted(str(child.pid))
+        note.write(notes)
+        try:
+            child.wait(seconds + _GRACE)
+        except subprocess.TimeoutExpired:
+            late = f"no answer within {seconds} s"
+            # on a hung file system, its processes sleep
+            is_busy = note.script and note.script.is_busy()
+            _kill(child)
+            if is_busy:
+                return Look(model.UNKNOWN, f"busy: {late}, as it waits for a processor")
+            return Look(model.CRITICAL, f"hung: {late}")
         if (stage / "removed_directories.txt").exists() or not (stage / "making").exists():
             (notes / note.name).unlink(missing_ok=True)
         _sweep_killed(notes, {root: names})
@@ -237,19 +246,13 @@ def _sweep_killed(notes: Path, roots: Mapping[Path, Any]) -> None:
         sweep(notes, roots, own=own)
 
 
-def _ended(script: subprocess.Popen[bytes], seconds: float) -> bool:
-    """Wait up to `seconds` for a script, then kill it; return whether it ended by itself."""
-    try:
-        script.wait(seconds)
-    except subprocess.TimeoutExpired:
-        for how in (signal.SIGTERM, signal.SIGKILL):
-            with suppress(ProcessLookupError):
-                os.killpg(script.pid, how)
-            with suppress(subprocess.TimeoutExpired):
-                script.wait(1)
-        script.returncode = script.returncode or 1  # Popen must not wait for it
-        return False
-    return True
+def _kill(script: subprocess.Popen[bytes]) -> None:
+    for how in (signal.SIGTERM, signal.SIGKILL):
+        with suppress(ProcessLookupError):
+            os.killpg(script.pid, how)
+        with suppress(subprocess.TimeoutExpired):
+            script.wait(1)
+    script.returncode = script.returncode or 1  # Popen must not wait for it
 
 
 def _columns(nest: Nest, name: str, mib: int) -> dict[str, object]:

@@ -27,8 +27,8 @@ from iobands.model import SESSION_ENV, read_small
 _PROC: Final = Path("/proc")
 _MACHINE: Final = Path("/etc/machine-id")
 _NETWORK: Final = Path("/sys/class/net")
-# Fields of /proc/PID/stat behind the name: 3, 5 and 22 of proc_pid_stat(5).
-_STATE, _GROUP, _STARTED = 0, 2, 19
+# Fields of /proc/PID/stat behind the name: 3, 5, 6 and 22 of proc_pid_stat(5).
+_STATE, _GROUP, _SESSION, _STARTED = 0, 2, 3, 19
 _MOST_PIDS: Final = 2**22  # PID_MAX_LIMIT of Linux
 _GRACE: Final = 10  # seconds for processes to end
 
@@ -86,6 +86,11 @@ class Process:
             return []
         pids = (int(directory.name) for directory in _PROC.glob("[0-9]*"))
         return [pid for pid in pids if (fields := _stat(pid)) and int(fields[_GROUP]) == self.pid]
+
+    def is_busy(self) -> bool:
+        """Whether a process of its session runs or waits for a processor, at this moment."""
+        stats = filter(None, (_stat(int(each.name)) for each in _PROC.glob("[0-9]*")))
+        return any(each[_STATE] == b"R" and int(each[_SESSION]) == self.pid for each in stats)
 
 
 @cache
