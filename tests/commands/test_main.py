@@ -281,6 +281,24 @@ def test_every_command_writes_what_the_locale_has(tmp_path: Path, iobands: Comma
     assert re.search(rf"  [1-8]+\|[1-8]+  [\d.]+ {level}  {ratio}", said)
 
 
+@pytest.mark.parametrize(("form", "last"), [("html", "writing"), ("svg", "drawing")])
+def test_report_says_on_a_terminal_that_it_works(form: str, last: str, good: Path) -> None:
+    """With thousands of series, it takes a while."""
+    ours, terminal = os.openpty()
+    done = subprocess.run(
+        [sys.executable, "-m", "iobands", "report", "new", "--format", form],
+        cwd=good,
+        env={**os.environ, "PYTHONPATH": str(Path(iobands.__file__).parents[1]), "TERM": "xterm"},
+        stdout=subprocess.PIPE,
+        stderr=terminal,
+        check=True,
+    )
+    os.close(terminal)  # then reading does not wait
+    said = os.read(ours, 1 << 16).decode()
+    assert ("iobands report: judging" in said, f"iobands report: {last}" in said) == (True, True)
+    assert f"{good}/new".encode() in done.stdout  # where it may be redirected
+
+
 def test_report(good: Path, iobands: Command) -> None:
     done = iobands("report", "dashboard")
     assert done.returncode == 0

@@ -31,6 +31,8 @@ from iobands.model import (
 )
 
 if TYPE_CHECKING:
+    from rich.status import Status
+
     from iobands.measure import Workplace
     from iobands.source.site_file import SiteFile
 
@@ -451,20 +453,25 @@ def seconds_option(text: str, option: str = "--limit") -> float:
     return seconds
 
 
+def working(what: str) -> Status:
+    """Show a progress line as long as the result is open, on a terminal only."""
+    from rich.console import Console  # noqa: PLC0415 (slow to load)
+
+    return Console(stderr=True, highlight=False, markup=False).status(what)
+
+
 def at_work(
     root: Path, verbose: bool, work: Callable[[Workplace], _T], command: str = "iobands run"
 ) -> _T:
     """Do `work` at a site; show a progress line on a terminal, or if `verbose` ReFrame's output."""
-    from rich.console import Console  # noqa: PLC0415 (slow to load)
-    from rich.text import Text  # noqa: PLC0415
+    from rich.text import Text  # noqa: PLC0415 (slow to load)
 
     from iobands.measure import Workplace  # noqa: PLC0415 (slow to load)
 
     read = site_files(root / "config" / "systems")
     if verbose:
         return work(Workplace(root, read, line=typer.echo))
-    console = Console(stderr=True, highlight=False, markup=False)
-    with console.status(command) as status:  # prints only to a terminal
+    with working(command) as status:
         return work(
             Workplace(root, read, step=lambda said: status.update(Text(f"{command}: {said}")))
         )

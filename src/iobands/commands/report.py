@@ -68,7 +68,8 @@ def report(
         page = write_clusters(directory, clusters, now, past=past, public=public)
         cli.say(f"All sites: {page.resolve()}")
         raise typer.Exit(cli.problems(unwritten))
-    judged = judging.judgement_of(options, with_power=True)
+    with cli.working("iobands report: judging"):
+        judged = judging.judgement_of(options, with_power=True)
     if is_page:
         report_to(directory, judged, systems, public=public)
     else:
@@ -80,7 +81,7 @@ def _draw(directory: Path, site: Snapshot, form: str) -> None:
     from iobands.views.figures import time_series  # noqa: PLC0415 (matplotlib is slow to load)
 
     drawn = [series for series in site.series if series.status.runs]
-    with model.naming(directory):
+    with model.naming(directory), cli.working("iobands report: drawing"):
         directory.mkdir(parents=True, exist_ok=True)
         for series in drawn:
             path = directory / f"{series.name}.{form}"
@@ -127,7 +128,7 @@ def report_to(
         paths = {name: path for name, path in paths.items() if path}
         users = published.users_section(site, [*chain(*found.values())], advised, paths)
     held = () if public else accounts_of(judged)
-    with model.naming(directory):
+    with model.naming(directory), cli.working("iobands report: writing"):
         replaced = write_dashboard(
             site,
             directory,
