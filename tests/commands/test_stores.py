@@ -481,6 +481,20 @@ def test_a_store_on_a_hung_disk_holds_up_no_digest(tmp_path, monkeypatch):
     assert why in " ".join(said.split())
 
 
+@pytest.mark.needs("mounts")
+@pytest.mark.skipif(not Path("/dev/fuse").exists(), reason="no FUSE")
+@pytest.mark.parametrize("part", ["samples", "documents"])
+def test_a_disk_that_hangs_in_the_middle_of_a_push_is_named(part, tmp_path, monkeypatch):
+    root, store = site(tmp_path / "site"), tmp_path / "store"
+    (root / "config" / "systems").mkdir()
+    with open_store(str(store), new=True):
+        pass
+    monkeypatch.setattr("iobands.source.objects._SILENCE", 1)
+    with unanswered(store / part):
+        status, said = call("push", "--site", str(root), "--store", str(store))
+    assert (status, f"{store}: no answer within 1 s; check its file" in said) == (3, True)
+
+
 def put_back(pushed, age):
     """Set the recorded age of all pushes so far."""
     when = f"{datetime.now(timezone.utc) - age:%FT%TZ}"

@@ -18,7 +18,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
-from functools import cache
+from functools import cache, partial
 from pathlib import Path, PurePosixPath
 from tempfile import TemporaryFile
 from typing import Any, Final, TypeVar
@@ -30,7 +30,7 @@ import polars as pl
 from obstore.exceptions import BaseError
 from obstore.store import LocalStore, from_url
 
-from iobands.model import PATH_PART, TIME, Rejected, read_regular
+from iobands.model import PATH_PART, TIME, Rejected, in_time, read_regular
 from iobands.source.kept import KEPT_FROM, read_sealed, user_cache, write_sealed
 from iobands.source.store import (
     CONTENT,
@@ -56,6 +56,7 @@ _ATTEMPTS: Final = 20
 #: How long a bucket that does not answer may delay a session: 60 s, two answers of the library's
 #: limit of 30 s, as it asks again only before this time.
 _PATIENCE: Final[Any] = {"retry_timeout": timedelta(seconds=45)}
+_SILENCE: Final = 60  # seconds for an answer of a directory's file system
 _AT_ONCE: Final = 8  # files that are read in parallel, as a bucket takes a while to answer
 #: The most that is read of a system, whatever a cluster puts there: a file with holes may be of any
 #: size, and a packed one of a few megabytes may have more rows than fit into memory.
@@ -320,6 +321,9 @@ class ObjectStore:
 
         The mark begins with the size. In a directory, links are not followed.
         """
+        return self._in_time(partial(self._marks, prefix))
+
+    def _marks(self, prefix: str) -> dict[str, str]:
         if self._directory is None:
             every = obstore.list(self._files, prefix).collect()
             marks = {e["path"]: f"{e['size']} {e['last_modified']} {e['e_tag']}" for e in every}
@@ -348,14 +352,22 @@ class ObjectStore:
 
     def _put(self, path: str, content: bytes) -> None:
         try:
-            obstore.put(self._files, path, content)
+            self._in_time(partial(obstore.put, self._files, path, content))
         except FileNotFoundError:
             raise StoreError(f"{self._url}: no such bucket") from None
 
     def _remove(self, paths: Sequence[str]) -> None:
         for path in paths:
             with suppress(FileNotFoundError):  # by another host
-                obstore.delete(self._files, path)
+                self._in_time(partial(obstore.delete, self._files, path))
+
+    def _in_time(self, work: Callable[[], _T]) -> _T:
+        """Return what `work` does; a directory that hangs must not hold up a session for an hour.
+
+        Reading a file takes less time than a thread, and its directory is listed before.
+        """
+        late = StoreError(f"{self._url}: no answer within {_SILENCE} s; check its file system")
+        return in_time(_SILENCE, work, late) if self._directory else work()
 
     @contextmanager
     def _errors(self) -> Iterator[None]:
