@@ -244,6 +244,9 @@ def _push_to(url: str, options: cli.SiteOptions) -> str:
     late = stores.StoreError(f"the store has not taken a push within {_LONGEST_PUSH:g} s")
     try:
         after, rows, documents = in_time(_LONGEST_PUSH, work, late)
+        if after.failed:
+            before = replace(after, when=before.when)
+            raise stores.StoreError(after.failed)
         pushing.write_pushed(perflogs, url, after)
     except (stores.StoreError, OSError) as error:
         if isinstance(error, OSError) and error.strerror is None:  # there are no perflogs

@@ -167,8 +167,10 @@ def push_new(
 ) -> tuple[Pushed, int, int]:
     """Push what is new since `before`; return the new record, and how many rows and documents.
 
+    If the store did not take all systems, the record has no time, and says what `failed`.
+
     Raises:
-        StoreError: the store did not take everything; nothing is lost.
+        StoreError: the store took nothing; nothing is lost.
         FileNotFoundError: there are no perflogs.
         OSError: a file cannot be read.
     """
@@ -221,9 +223,17 @@ def push_new(
             sent += push_one(system, has)
         except StoreError as error:  # push the other systems nevertheless
             refused[system] = str(error)
-    if refused:
-        lacks = f"; not pushed: {', '.join(refused)}" if len(refused) < len(site.documents) else ""
-        raise StoreError("; ".join(dict.fromkeys(refused.values())) + lacks)
+    said = "; ".join(dict.fromkeys(refused.values()))
+    if refused and not seen:
+        raise StoreError(said)
+    if refused:  # the perflogs with their rows are read again, and the others are not sent again
+        mine = {*site.samples.filter(pl.col("system").is_in([*refused]))["file"]}
+        cursors = {name: each for name, each in site.pushed.perflogs.items() if name not in mine}
+        cursors |= {name: each for name, each in before.perflogs.items() if name in mine}
+        seen |= {name: each for name, each in before.documents.items() if name in refused}
+        failed = f"{said}; not pushed: {', '.join(refused)}"
+        pushed = replace(site.pushed, perflogs=cursors, documents=seen, failed=failed)
+        return pushed, len(site.samples), sent
     return replace(site.pushed, documents=seen, when=now), len(site.samples), sent
 
 
