@@ -777,6 +777,14 @@ def test_a_document_with_a_name_that_no_file_can_have_is_ignored(store, site):
     assert from_store(store) == from_files(site)
 
 
+def test_a_system_whose_name_is_too_long_for_a_directory_is_named(site):
+    write_site(site, name := 60 * "é")
+    with directory() as url, open_store(url, new=True) as store:
+        why = f"the name {name!r} takes 360 characters there, of at most 248"
+        assert f"{why}; choose a shorter one" in push(store).failed
+        assert store.systems() == ["here"]
+
+
 def test_a_full_disk_leaves_no_site_without_an_identity(store, site):
     (site / "perflogs" / "site.id").touch()  # as a full disk leaves it
     push(store)

@@ -56,6 +56,7 @@ _ATTEMPTS: Final = 20
 #: How long a bucket that does not answer may delay a session: 60 s, two answers of the library's
 #: limit of 30 s, as it asks again only before this time.
 _PATIENCE: Final[Any] = {"retry_timeout": timedelta(seconds=45)}
+_LONGEST: Final = 255 - len("system=")  # bytes of the name of a system, quoted as in a URL
 _SILENCE: Final = 60  # seconds for an answer of a directory's file system
 _AT_ONCE: Final = 8  # files that are read in parallel, as a bucket takes a while to answer
 #: The most that is read of a system, whatever a cluster puts there: a file with holes may be of any
@@ -161,13 +162,20 @@ class ObjectStore:
         """Return whether its documents say that a system ran, or cannot be read."""
         try:
             with self._errors():
-                place = f"documents/system={quote(name)}/perflogs/{quote(name)}/reports/"
+                place = f"{self._of('documents', name)}/perflogs/{quote(name)}/reports/"
                 rejected = f"perflogs/{name}/{REJECTED}"
                 return bool(self._list(place)) or (
                     document_of(self, name, rejected).content not in NO_LINES
                 )
         except StoreError:  # its reader says why
             return True
+
+    def _of(self, top: str, system: str) -> str:
+        """Return the directory of a system below `top`."""
+        if self._directory and (size := len(quote(system))) > _LONGEST:
+            takes = f"takes {size} characters there, of at most {_LONGEST}; choose a shorter one"
+            raise StoreError(f"{self._url}: the name {system!r} {takes}")
+        return f"{top}/system={quote(system)}"
 
     def _named(self, top: str) -> set[str]:
         """Return the systems that have a directory below `top`."""
@@ -185,9 +193,9 @@ class ObjectStore:
         month = pl.col(TIME).dt.strftime("%Y-%m").alias("_month")
         with self._errors():
             for (name,), rows in samples.group_by(month, maintain_order=True):
-                self._put_rows(f"samples/system={quote(system)}/month={name}", rows)
+                self._put_rows(f"{self._of('samples', system)}/month={name}", rows)
             for each in documents:
-                place = f"documents/system={quote(system)}/{quote(each.path)}"
+                place = f"{self._of('documents', system)}/{quote(each.path)}"
                 path = f"{place}/{each.changed.timestamp():017.6f}-{each.digest}"
                 self._put(path, each.content)
                 self._remove([older for older in self._list(f"{place}/") if older < path])
@@ -205,7 +213,7 @@ class ObjectStore:
             except _Damaged as error:
                 return Rejected(Path(path), 0, str(error))
 
-        top, memory = f"samples/system={quote(system)}/", user_cache(self._name, system)
+        top, memory = f"{self._of('samples', system)}/", user_cache(self._name, system)
         with self._errors():
             there = self._list(top)
         kept = read_sealed(memory, _decoded)
@@ -227,13 +235,13 @@ class ObjectStore:
 
     def forget(self, system: str, before: datetime, *, dry_run: bool) -> int:
         """Delete whole months, and the run reports that last changed before then; see `Store`."""
-        top, first = f"samples/system={quote(system)}/", f"month={before:%Y-%m}"
+        top, first = f"{self._of('samples', system)}/", f"month={before:%Y-%m}"
         rows, _ = self.samples(system)
         count = rows.filter(rows[TIME] < before).frame.n_unique(CONTENT)
         with self._errors():
             months = {path: _MONTH.fullmatch(path) for path in self._list(top)}
             gone = [path for path, month in months.items() if month and month[1] < first]
-            for path in self._list(f"documents/system={quote(system)}/"):
+            for path in self._list(f"{self._of('documents', system)}/"):
                 named = _DOCUMENT.fullmatch(path)
                 if named and named[2] and float(named[3]) < before.timestamp():
                     gone.append(path)
@@ -258,7 +266,7 @@ class ObjectStore:
                 content = b""  # which does not match its name
             return StoredDocument(unquote(place), changed, content, digest)
 
-        prefix = f"documents/system={quote(system)}/{f'{quote(path)}/' if path else ''}"
+        prefix = f"{self._of('documents', system)}/{f'{quote(path)}/' if path else ''}"
         return [each for each in self._each(prefix, read).values() if each]
 
     def _each(
