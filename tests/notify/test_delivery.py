@@ -545,6 +545,20 @@ def test_a_torn_file_is_named_and_the_rest_is_sent(site: Path, web: Web) -> None
     assert "move it away" in said
 
 
+def test_an_outbox_of_a_newer_version_is_sent(site: Path, web: Web) -> None:
+    configure(site, a={"type": "webhook", "url": web.url})
+    web.status = 500
+    assert call("notify")[0] == 3
+    for path in (site / "outbox").glob("*.json"):
+        text = re.sub(r'("(?:id|attempts)":)', r'"mood": "calm", \1', path.read_text())
+        assert "calm" in text
+        path.write_text(text)
+    web.status = 200
+    assert call("notify")[0] == 0
+    first, last = web.asked
+    assert first.json == last.json
+
+
 def test_what_waits_for_a_channel_that_is_gone_is_removed_at_once(site: Path, web: Web) -> None:
     hook = {"type": "webhook", "url": web.url}
     web.status = 500

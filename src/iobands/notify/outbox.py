@@ -148,7 +148,7 @@ _Time = Annotated[datetime, msgspec.Meta(tz=True)]
 _Known = Annotated[str, msgspec.Meta(pattern=rf"^({'|'.join(each.value for each in Severity)})\Z")]
 
 
-class Topic(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class Topic(msgspec.Struct, frozen=True):
     """What messages are about: one alert, or several that belong together.
 
     It is recognised by its `members`, series or other subjects, as the name of an alert changes.
@@ -181,7 +181,7 @@ class Topic(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     severities: tuple[_Known, ...] = ()
 
 
-class Message(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class Message(msgspec.Struct, frozen=True):
     """What is sent about an event, the same in every channel; contract 9 defines the fields.
 
     `id` identifies the event, so that a receiver can recognise a repetition, and `cause` its
@@ -211,7 +211,7 @@ class Message(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         parse_time(self.when)
 
 
-class Delivery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class Delivery(msgspec.Struct, frozen=True):
     """A message for a channel, in a file; `sent` is the time of sending, None before."""
 
     path: Path
