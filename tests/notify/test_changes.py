@@ -694,6 +694,20 @@ def test_the_title_of_a_message_about_a_failure_begins_with_its_cause(tmp_path: 
     assert (message.title.count("long"), message.title[-1]) == (32, "…")
 
 
+def test_another_cause_of_missing_samples_is_news_once(tmp_path: Path) -> None:
+    files, sent = SiteFiles(tmp_path).write(daily([1.5] * 30, last=1)), Sent()
+    late, full = "job timed out after {} s", "write of proc{}.dat failed: No space left on device"
+    titles = []
+    for number, why in enumerate([late, late, full, full, late, full]):
+        failed = f"sanity error: {why.format(number)}"
+        write_report(files.perflogs, [case(fail_phase="sanity", fail_reason=failed)])
+        titles += [sent.of(files.read())]
+    name = "no data disk fpp write_bw"
+    assert titles == [[f"began: {name}"], [], [f"cause: {name}"], [], [], []]
+    sent.causes = [structs.replace(each, reasons=None) for each in sent.causes]  # an older file
+    assert sent.of(files.read()) == []
+
+
 def test_trouble_of_a_series_at_another_scale_is_over(tmp_path: Path) -> None:
     """The site now measures with two processes, not four, and nobody waits for the old series."""
     slow_runs = daily(levels((105, 1), (15, 0.6)), last=4)

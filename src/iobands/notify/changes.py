@@ -36,6 +36,7 @@ _ALERT: Final = "alert:"
 _REMIND: Final = timedelta(days=7)
 # A flaky check is news again when it has failed this many times in a row.
 _IN_A_ROW: Final = 3
+_MOST_REASONS: Final = 10  # of a topic that are news, as each run may say something else
 _KINDS: Final = {
     Severity.INCIDENT: "drop",
     **dict.fromkeys(snapshot.LASTING, "drop"),
@@ -190,6 +191,7 @@ def _begun(alerts: Sequence[Alert], now: datetime) -> Topic:
         falls=len(_events(alerts, snapshot.FELL)),
         found=len(_events(alerts, snapshot.CAUSED)),
         system=_system_of(alerts),
+        reasons=tuple(sorted({*_reasons(alerts)})),
         certain=all(each.certainty in (None, snapshot.Certainty.CERTAIN) for each in alerts),
     )
 
@@ -198,7 +200,8 @@ def _followed(topic: Topic, alerts: Sequence[Alert], now: datetime) -> tuple[str
     """Return what is new about an open topic, if anything, and its current state."""
     today = _begun(alerts, now)
     members = tuple(sorted({*today.members, *topic.members}))
-    after = replace(topic, members=members, quiet=today.quiet, found=today.found)
+    heard = tuple(sorted({*(topic.reasons or ()), *(today.reasons or ())}))[:_MOST_REASONS]
+    after = replace(topic, members=members, quiet=today.quiet, found=today.found, reasons=heard)
     is_due = not topic.reminded and now - topic.began >= _REMIND
     falls = _events(alerts, snapshot.FELL)
     # the series of a slide fall again one by one
@@ -206,7 +209,7 @@ def _followed(topic: Topic, alerts: Sequence[Alert], now: datetime) -> tuple[str
     fell &= not known or now - known[-1].when >= _REMIND
     if not today.quiet and _is_worse(topic, today, fell=fell):
         kept = {"id": topic.id, "members": members, "began": topic.began, "events": topic.events}
-        kept |= {"system": topic.system}
+        kept |= {"system": topic.system, "reasons": heard}
         kept |= {"certain": topic.certain or today.certain, "reminded": topic.reminded or is_due}
         return WORSE, replace(today, **kept)
     if today.quiet or not topic.sent:
@@ -214,12 +217,20 @@ def _followed(topic: Topic, alerts: Sequence[Alert], now: datetime) -> tuple[str
     said = replace(after, severity=today.severity, title=today.title, falls=today.falls)
     if not topic.certain and today.certain:
         return CONFIRMED, replace(said, certain=True)
-    if topic.found is not None and (today.found or 0) > topic.found:
+    is_new_reason = topic.reasons is not None and len(heard) > len(topic.reasons)
+    if is_new_reason or (topic.found is not None and (today.found or 0) > topic.found):
         return NEW_CAUSE, said
     is_known = all(_numbered(each) in topic.members for each in alerts)
     if is_known and (today.title != topic.title or today.severity not in _heard(topic)):
         return NEW_NAME, said
     return (OPEN, replace(said, reminded=True)) if is_due else (None, after)
+
+
+def _reasons(alerts: Iterable[Alert]) -> Iterator[str]:
+    """Yield what failed, without what differs from run to run; nothing where only time passes."""
+    for reason in (each.reason for each in alerts if _KINDS[each.severity] in _COUNTED):
+        if (failed := snapshot.what_failed(reason)) != reason:
+            yield failed[:_MOST_TITLE]
 
 
 def _heard(topic: Topic) -> list[str]:

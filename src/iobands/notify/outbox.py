@@ -175,6 +175,8 @@ class Topic(msgspec.Struct, frozen=True):
     #: How often the cause of its alerts was found or withdrawn; None in an older file.
     found: _Count | None = None
     certain: bool = True
+    #: Why samples were missing or checks failed, as far as messages said; None in an older file.
+    reasons: tuple[str, ...] | None = None
     #: Empty if it concerns several systems, or none.
     system: str = ""
     #: The severities of earlier messages; a channel that got one gets all that follow.
