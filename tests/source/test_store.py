@@ -834,6 +834,25 @@ def test_a_refused_system_keeps_no_other_out(store, site):
     assert from_store(store) == from_files(site)
 
 
+def test_what_a_store_did_not_take_is_pushed_again(store, site, monkeypatch):
+    write_site(site, "there")
+    add = store.add
+
+    def add_others(system, *parts):
+        if system == "there":
+            raise StoreError("it went away")
+        add(system, *parts)
+
+    monkeypatch.setattr(store, "add", add_others)
+    pushed = push(store)
+    assert (pushed.failed, store.systems()) == ("it went away; not pushed: there", ["here"])
+    assert [*pushed.documents] == ["here"]
+    monkeypatch.undo()
+    monkeypatch.chdir(site)
+    push(store, pushed)
+    assert from_store(store) == from_files(site)
+
+
 def test_two_sites_with_one_name_are_told_apart(store, site):
     first = push(store)
     assert sites_of(store) == [["here"]]

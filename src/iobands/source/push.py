@@ -223,6 +223,7 @@ def push_new(
             sent += push_one(system, has)
         except StoreError as error:  # push the other systems nevertheless
             refused[system] = str(error)
+            seen.pop(system, None)
     said = "; ".join(dict.fromkeys(refused.values()))
     if refused and not seen:
         raise StoreError(said)
