@@ -94,6 +94,7 @@ def test_file_per_process_is_as_recommended(archer2):
             "export LC_ALL=C",  # of every job
             "export OMP_NUM_THREADS=1",
             "export MPICH_ENV_DISPLAY=1",  # which only makes the library print its settings
+            'export SLURM_WAIT="${SLURM_WAIT-60}"',  # after the first process has ended
         ]
         # "MPI transport protocol: OFI", which is the default one
         assert "module load PrgEnv-gnu" in text.splitlines()

@@ -18,6 +18,7 @@ export LC_ALL=C
 export OMP_NUM_THREADS=1
 module load PrgEnv-gnu
 export MPICH_ENV_DISPLAY=1
+export SLURM_WAIT="${SLURM_WAIT-60}"
 source ./job.sh || exit 1
 source ./lustre.sh || exit 1
 file_system=/mnt/lustre/a2fs-nvme/work/z19/z19/shared

@@ -20,6 +20,7 @@ module load PrgEnv-gnu craype-network-ucx cray-mpich-ucx
 export MPICH_MPIIO_HINTS_DISPLAY=1
 export MPICH_ENV_DISPLAY=1
 export MPICH_MPIIO_STATS=1
+export SLURM_WAIT="${SLURM_WAIT-60}"
 source ./job.sh || exit 1
 source ./lustre.sh || exit 1
 export FI_OFI_RXM_SAR_LIMIT=64K
