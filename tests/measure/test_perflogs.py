@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from iobands.measure import SessionError
+from iobands.measure import Selection, SessionError, Workplace, measure
 from iobands.measure.lock import refusal
 from iobands.measure.perflogs import end_lines, open_to_all, reconcile, require_writable
 from iobands.source.perflog import read_perflogs
@@ -64,6 +64,21 @@ def test_of_another_user(perflog: Path, tmp_path: Path) -> None:
     assert str(refusal(denied, perflog)).endswith(
         "it belongs to daemon; run iobands as daemon: sudo -u daemon"
     )
+
+
+@pytest.mark.needs("other users")
+@pytest.mark.parametrize("system", [None, "here"])
+def test_root_records_no_session_in_the_site_of_another_user(
+    system: str | None, tmp_path: Path
+) -> None:
+    perflogs = tmp_path / "perflogs"
+    path = perflogs / "here" / "node" / "Check.log"
+    path.parent.mkdir(parents=True)
+    path.touch()
+    os.chown(path, 1, 1)
+    with pytest.raises(SessionError, match=r"belongs to daemon, .* run it as daemon: sudo -u"):
+        measure(Workplace(tmp_path, lambda _: {}), Selection("daily", system), 60)
+    assert [each.name for each in perflogs.iterdir()] == ["here"]
 
 
 @pytest.mark.machine

@@ -52,15 +52,9 @@ _Cells = Mapping[str, str]
 def require_writable(perflogs: Path, system: str) -> None:
     """Raise SessionError if perflogs or run reports of `system` could not be written."""
     below = perflogs / path_part(system)
+    require_owner(perflogs, below.name)
     files = sorted([*below.glob("*/*.log"), *below.glob("*/.*.lock")])
     with refusing(perflogs):
-        for path in (below, *files) if os.geteuid() == 0 else ():
-            if path.exists() and (owner := path.stat().st_uid):
-                name = user_name(owner)
-                raise SessionError(
-                    f"{path} belongs to {name}, who could not write what root adds; "
-                    f"run it as {name}: sudo -u {name} iobands run"
-                )
         directories = [perflogs, below, *sorted(p for p in below.glob("*") if p.is_dir())]
         (below / "reports").mkdir(parents=True, exist_ok=True)
         for directory in directories:
@@ -70,6 +64,19 @@ def require_writable(perflogs: Path, system: str) -> None:
                 raise SessionError(f"{path}: is not a regular file; remove it")
             with naming(path):
                 os.close(os.open(path, os.O_WRONLY | os.O_APPEND | os.O_NONBLOCK))
+
+
+def require_owner(perflogs: Path, system: str | None) -> None:
+    """Raise SessionError if root would write to perflogs of another user, of any system if None."""
+    top = system or "*"
+    for pattern in (top, f"{top}/*/*.log", f"{top}/*/.*.lock") if os.geteuid() == 0 else ():
+        for path in sorted(perflogs.glob(pattern)):
+            if (path.is_dir() or pattern != top) and (owner := path.lstat().st_uid):
+                name = user_name(owner)
+                raise SessionError(
+                    f"{path} belongs to {name}, who could not write what root adds; "
+                    f"run it as {name}: sudo -u {name} iobands run"
+                )
 
 
 def takes_locks(perflogs: Path) -> bool:

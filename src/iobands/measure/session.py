@@ -21,7 +21,13 @@ from pathlib import Path
 
 from iobands import model
 from iobands.measure import lock, plan, reframe
-from iobands.measure.perflogs import open_to_all, recent_reports, reconcile, require_room
+from iobands.measure.perflogs import (
+    open_to_all,
+    recent_reports,
+    reconcile,
+    require_owner,
+    require_room,
+)
 from iobands.measure.processes import Process, cancel_jobs, end_session
 from iobands.measure.reframe import Ended, NothingSelectedError, Selection, Workplace
 from iobands.measure.run_directories import clean_up, prune
@@ -61,6 +67,7 @@ def measure(
         SessionError: another session runs, ReFrame did not run, or it was interrupted.
     """
     perflogs, end = at.perflogs, time.monotonic() + limit
+    require_owner(perflogs, selection.system)
     with open_session(perflogs, f"iobands run --tag {selection.tag}") as (holder, notes):
         with lock.refusing(perflogs):
             begun, outcome = _recorded(at, selection, holder, limit)
