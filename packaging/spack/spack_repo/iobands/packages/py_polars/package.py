@@ -3,7 +3,7 @@ from spack_repo.builtin.build_systems.python import PythonPackage
 
 
 class PyPolars(PythonPackage):
-    """Data frames; since 1.35 Polars is in two packages, of which this one is Python. It replaces
+    """Data frames: the part in Python, as Polars is in two packages since 1.35. It replaces
     Spack's package, which ends before."""
 
     homepage = "https://www.pola.rs/"
