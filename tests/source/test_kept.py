@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import os
 import shutil
 from collections.abc import Callable
 from dataclasses import replace
@@ -138,6 +139,40 @@ def test_only_new_lines_are_parsed(tmp_path: Path, monkeypatch) -> None:
     assert parsed == [f"{late}\n".encode()]
     assert after.head(len(before)).equals(before)
     assert after.tail(1)["perf_value"].to_list() == [7]
+
+
+def bytes_read(directory: Path) -> int:
+    """Return how many bytes this process reads while it reads the perflogs."""
+
+    def so_far() -> int:
+        said = Path("/proc/self/io").read_text(encoding="ascii")
+        return int(said.partition("rchar: ")[2].split()[0])
+
+    before = so_far()
+    read_perflogs(directory)
+    return so_far() - before
+
+
+def test_a_perflog_that_a_session_compared_is_not_read_until_it_changes(
+    tmp_path: Path, monkeypatch
+) -> None:
+    path, seen = tmp_path / "here" / "local" / "X.log", tmp_path / "here" / "seen.memory"
+    draw = Random(8)
+    append(path, "".join(f"{a_run(draw)}\n" for _ in range(20_000)))
+    size = path.stat().st_size
+    read_perflogs(tmp_path, keeps=True)
+    assert bytes_read(tmp_path) > size
+    read_perflogs(tmp_path, keeps=True)
+    assert seen.exists()
+    assert bytes_read(tmp_path) > size, "another change may have the same date"
+    monkeypatch.setattr(kept, "_TICK", 0)
+    assert bytes_read(tmp_path) < size / 2
+    about = path.stat()
+    content = path.read_bytes()
+    path.write_bytes(content.replace(b"|2|", b"|3|"))  # as many bytes, and dated as before
+    os.utime(path, ns=(about.st_atime_ns, about.st_mtime_ns))
+    assert path.stat().st_mtime_ns == about.st_mtime_ns
+    assert 3 in read_perflogs(tmp_path).measured["perf_value"]
 
 
 def test_a_packed_perflog_becomes_a_link_to_nothing(tmp_path: Path) -> None:

@@ -2,7 +2,9 @@
 
 Nothing depends on them. Each may be deleted at any time, and counts as missing if it is damaged or
 of another version. The cache of perflogs has their typed lines, which are used as long as a perflog
-still begins with the bytes that they were read from.
+still begins with the bytes that they were read from. A list beside it has the perflogs that a
+session has compared so, and a reader trusts it until a perflog changes: years of perflogs on a
+shared file system take seconds to read.
 """
 
 from __future__ import annotations
@@ -12,8 +14,9 @@ import os
 import zlib
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Final, TypeVar
 
@@ -26,6 +29,9 @@ from iobands.snapshot import Columns, Source
 from iobands.source.lines import FILE, ROWS, SAID
 
 _NAME: Final = "read.memory"
+_SEEN: Final = "seen.memory"
+# Of two changes less than this apart (ns), the file system may date both alike.
+_TICK: Final = 2 * 10**9
 _LARGEST: Final = 2**31
 _SEAL: Final = 32  # bytes
 _BLOCK: Final = 2**18
@@ -50,14 +56,22 @@ class Reach:
     whole: bool
 
 
+#: A perflog as it was compared: inode, bytes, time of change (ns), and the checksum found.
+_Seen = tuple[int, int, int, int]
+
+
 @dataclass(frozen=True)
 class Kept:
-    """Parsed lines of perflogs, as in `Parsed`, with the numbers of their files."""
+    """Parsed lines of perflogs, as in `Parsed`, with the numbers of their files.
+
+    `seen` has the perflogs of each directory of a system that were compared.
+    """
 
     rows: Columns = field(default_factory=lambda: Columns.of(pl.DataFrame(schema=ROWS)))
     said: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=SAID))
     rejected: Sequence[tuple[int, int, str]] = ()
     reached: Mapping[int, Reach] = field(default_factory=dict)
+    seen: Mapping[Path, Mapping[str, _Seen]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -97,11 +111,13 @@ def read_kept(directory: Path, paths: Sequence[Path]) -> Kept:
     for place in sorted({directory / Path(name).parts[0] for name in numbers}):
         if (stored := read_sealed(place / _NAME, _decoded)) is None:
             continue
+        there = [each for each in stored.files if each.path in numbers]
+        before, now = _seen(place), _as_seen(directory, there)
         same = [
             each
-            for each in stored.files
-            if each.path in numbers
-            and checksum(paths[numbers[each.path]], each.reached) == each.checksum
+            for each in there
+            if before.get(each.path, ()) == now.get(each.path)
+            or checksum(directory / each.path, each.reached) == each.checksum
         ]
         if not same:
             continue
@@ -118,8 +134,30 @@ def read_kept(directory: Path, paths: Sequence[Path]) -> Kept:
                 *((new[file], line, why) for file, line, why in stored.rejected if file in new),
             ),
             {**found.reached, **{new[each.number]: each.reached for each in same}},
+            {**found.seen, place: {each.path: now[each.path] for each in same if each.path in now}},
         )
     return found
+
+
+def _as_seen(directory: Path, files: Sequence[_File]) -> dict[str, _Seen]:
+    """Return the perflogs as they are, with the checksums that were found in them."""
+    found = {}
+    for each in files:
+        with suppress(OSError):  # its reader says why
+            about = (directory / each.path).stat()
+            found[each.path] = (about.st_ino, about.st_size, about.st_ctime_ns, each.checksum)
+    return found
+
+
+def _seen(place: Path) -> dict[str, _Seen]:
+    """Return the perflogs that a session has compared, unless they had changed just before."""
+    path, decode = place / _SEEN, partial(msgspec.msgpack.decode, type=dict[str, _Seen])
+    try:
+        written = path.stat().st_ctime_ns
+    except OSError:
+        return {}
+    found = read_sealed(path, decode) or {}
+    return {name: each for name, each in found.items() if each[2] < written - _TICK}
 
 
 def _numbered(parquet: bytes, new: Mapping[int, int], *, is_whole: bool) -> pl.LazyFrame:
@@ -130,12 +168,16 @@ def _numbered(parquet: bytes, new: Mapping[int, int], *, is_whole: bool) -> pl.L
 
 
 def keep(directory: Path, paths: Sequence[Path], before: Kept, now: Kept) -> None:
-    """Write the cache of each system, if enough of what was read of perflogs is new.
+    """Write the cache of each system if enough of what was read of perflogs is new.
+
+    Else write which of them were compared.
 
     Raises:
         OSError: a cache cannot be written.
     """
     if len(now.rows) - len(before.rows) <= KEPT_FROM * len(before.rows):
+        for place, seen in before.seen.items():
+            write_sealed(place / _SEEN, msgspec.msgpack.encode(seen))
         return
     files: defaultdict[Path, list[_File]] = defaultdict(list)
     for number, reached in now.reached.items():
