@@ -229,3 +229,14 @@ def test_what_a_build_lacks_is_named() -> None:
         "CMake Error at CMakeLists.txt:3"
     ]
     assert first_error("Scanning\n") == []
+    # CMake 3.18.4, and the first lines of a long message
+    assert first_error(
+        "CMake Error at CMakeLists.txt:1 (cmake_minimum_required):\n"
+        "  CMake 3.20 or higher is required.  You are running version 3.18.4\n\n\n"
+        "-- Configuring incomplete, errors occurred!\n"
+    ) == ["CMake 3.20 or higher is required. You are running version 3.18.4"]
+    assert first_error(
+        "CMake Error at CMakeLists.txt:4 (project):\n"
+        "  The CMAKE_Fortran_COMPILER:\n\n    ftn\n\n"
+        "  is not a full path and was not found in the PATH.\n"
+    ) == ["The CMAKE_Fortran_COMPILER: ftn is not a full path and was not found in the PATH."]

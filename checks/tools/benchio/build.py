@@ -36,10 +36,21 @@ def digest_of(directory: Path) -> str:
     return found.hexdigest()
 
 
+#: The most characters of an error: CMake's may contain all output of a compiler.
+_LONGEST = 300
+
+
 def first_error(said: str) -> list[str]:
-    """The program that a build lacks, or the first error that it printed, if any."""
-    found = re.search(r"\S+: command not found|^.*\berror\b.*$", said, re.I | re.M)
-    return [found[0].strip()] if found else []
+    """The program that a build lacks, or the first error that it printed, if any.
+
+    CMake explains an error in indented lines below its place.
+    """
+    found = re.search(
+        r"\S+: command not found|^CMake Error at .*\n(?P<why>(?: .*\n|\n)+)|^.*\berror\b.*$",
+        said,
+        re.I | re.M,
+    )
+    return [" ".join((found["why"] or found[0]).split())[:_LONGEST]] if found else []
 
 
 class BuildBenchio(rfm.CompileOnlyRegressionTest, special=True):
