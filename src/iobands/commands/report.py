@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta, timezone
 from itertools import chain
 from pathlib import Path
@@ -21,7 +21,7 @@ from iobands.snapshot import COMPARABLE, HOLDS, Advised, BeforeAfter, Recommende
 from iobands.views import published
 from iobands.views.dashboard.overview import Cluster, about_cluster
 from iobands.views.dashboard.write import directory_of, write_clusters, write_dashboard
-from iobands.views.writing import Block, DocumentFormat, no_samples, plural, written
+from iobands.views.writing import Block, DocumentFormat, no_samples, plural, some, written
 
 
 def report(
@@ -42,7 +42,7 @@ def report(
     """
     cli.require_report("iobands report")
     is_page, systems = format_ == "html", options.config_of("systems")
-    clusters, unwritten, now = [], [], datetime.now(timezone.utc)
+    clusters, named, unwritten, now = [], list[str](), [], datetime.now(timezone.utc)
     cli.refuse_mixing(directory, options.perflogs_directory)
     if not is_page:
         cli.refuse(f"with --format {format_}", "public")
@@ -55,6 +55,7 @@ def report(
                 held = report_to(directory / below, each, systems, public=public, several=True)
                 site = snapshot.public(each.snapshot) if public else each.snapshot
                 clusters.append(about_cluster(name, f"{quote(below)}/", site, held))
+                named += site.systems if public else ()
                 now = each.snapshot.now
                 continue
         except Exception as error:  # go on with the other sites
@@ -67,6 +68,7 @@ def report(
         past = options.as_of is not None
         page = write_clusters(directory, clusters, now, past=past, public=public)
         cli.say(f"All sites: {page.resolve()}")
+        _note_commands(named, systems)
         raise typer.Exit(cli.problems(unwritten))
     with cli.working("iobands report: judging"):
         judged = judging.judgement_of(options, with_power=True)
@@ -121,7 +123,7 @@ def report_to(
     users: list[Block] = []
     if public:
         site = snapshot.public(site)
-        found, advised = _published(site, systems)
+        found, advised = (published_of if several else _published)(site, systems, HOLDS)
         points = [point for point, _ in model.mounts()]
         for (system, name), path in paths.items():
             paths[system, name] = path if system == model.MADE_UP else _mount_of(path, points)
@@ -145,15 +147,19 @@ def report_to(
 
 
 def _published(
-    site: Snapshot, systems: Path, holds: timedelta = HOLDS
+    site: Snapshot, systems: Path, holds: timedelta
 ) -> tuple[dict[str, list[Recommended]], Sequence[Advised]]:
     """Return what to publish and the advice; a note names systems whose commands are missing."""
     found, advised = published_of(site, systems, holds)
-    for name in found:
-        if not cli.site_files(systems)(name).partitions:
-            lacks = "commands that load environments and set hints are missing"
-            cli.note(f"{name}: no site file in {systems}: {lacks}; give --config DIR")
+    _note_commands(found, systems)
     return found, advised
+
+
+def _note_commands(names: Iterable[str], systems: Path) -> None:
+    """Name the systems without a site file, whose published settings lack commands."""
+    if lacking := [name for name in names if not cli.site_files(systems)(name).partitions]:
+        lacks = "commands that load environments and set hints are missing"
+        cli.note(f"{some(lacking)}: no site file in {systems}: {lacks}; give --config DIR")
 
 
 def _mount_of(path: str, points: Sequence[str]) -> str:
