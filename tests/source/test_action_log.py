@@ -281,7 +281,7 @@ def test_each_kind_has_its_fields() -> None:
 @pytest.mark.parametrize(
     ("fields", "why"),
     [
-        ({"series": [{"pattern": "fpp"}]}, "more or less than file systems"),
+        ({"series": [{"pattern": "fpp"}]}, "fields other than file_system"),
         ({"since": "2026-11-20T11:00:00Z", "until": None}, "after its line was written"),
         ({"until": "2026-11-07T01:00:00Z"}, "ends before it begins"),
     ],

@@ -243,7 +243,7 @@ def test_a_newest_sample_that_is_not_judged_has_its_own_rank(tmp_path: Path) -> 
     assert "0 of 30 earlier runs were lower" in flat(look(tmp_path), "write_bw")
     files.act(DISCARD, at=Span(NOW - DAY, NOW))
     shown = flat(look(tmp_path), "write_bw")
-    assert "30 of 31 runs compare with the newest" in shown
+    assert "30 of 31 runs comparable with the newest" in shown
     assert "0 of 30 earlier runs were lower" in shown
 
 

@@ -42,7 +42,7 @@ _DONE: Final = {
     snapshot.ACKNOWLEDGE: "acknowledged until it recovers or becomes worse",
     snapshot.RESOLVE: "resolved; runs from the change until {} no longer count, later ones do",
     snapshot.REBASELINE: "rebaselined; earlier runs and bands no longer count",
-    snapshot.RETIRE: "retired; no sample is expected until it is run again",
+    snapshot.RETIRE: "retired until its next sample; none is expected",
     snapshot.DISCARD: "discarded; the sample stays in the perflog and is not judged",
 }
 #: Actions at most this far apart came from one call; `undo --all` withdraws those of the last call.

@@ -190,7 +190,7 @@ def alerts(
     figures = ""
     if verdicts := found.real + found.false:
         number = writing.plural(verdicts, "verdict")
-        figures = f"precision {writing.share_text(found.real / verdicts)} of {number}"
+        figures = f"precision {writing.share_text(found.real / verdicts)} ({number})"
     elif shown:
         figures = "no verdict yet; give one with `iobands resolve --verdict real|false`"
     if found.delay is not None:

@@ -246,7 +246,7 @@ def _action(kind: str, **said: Any) -> Action:  # noqa: ANN401
     if kind == snapshot.BEGIN:
         begin = action.since or action.when
         if not all(each.keys() == {"file_system"} for each in action.series):
-            raise Unusable("series of a maintenance names more or less than file systems")
+            raise Unusable("series of a maintenance has fields other than file_system")
         if action.until and action.until <= begin:
             raise Unusable("the maintenance ends before it begins")
         if begin > action.when + snapshot.CLOCKS:

@@ -252,9 +252,9 @@ def facts(site: Snapshot, series: Series) -> Iterator[Fact]:
     yield from how_run(series.key, series.history.newest)
     if len(times):
         ends = dict.fromkeys(day_text(snapshot.moment(e), site.now) for e in times[[0, -1]])
-        number, every = len(times), plural(status.runs, "run")
-        judged = every if number == status.runs else f"{number} of {every} compare with the newest"
-        yield "Runs", f"{judged}, {' to '.join(ends)}"
+        number, runs = len(times), plural(status.runs, "run")
+        said = runs if number == status.runs else f"{number} of {runs} comparable with the newest"
+        yield "Runs", f"{said}, {' to '.join(ends)}"
     yield from _failed(series, site.now)
     if text := uneven(series.history.newest):
         yield "Targets", text
