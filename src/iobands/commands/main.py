@@ -39,19 +39,19 @@ COMMANDS: Final = {
         "advise": ("report", "advise", "recommend settings that the runs support"),
     },
     "Answers to an alert, logged with a reason": {
-        "acknowledge": ("alerts", "acknowledge", "the cause is known; no longer critical"),
-        "resolve": ("alerts", "resolve", "the cause was repaired"),
-        "rebaseline": ("alerts", "rebaseline", "the new level is normal"),
-        "retire": ("alerts", "retire", "the series is no longer measured"),
-        "discard": ("alerts", "discard", "the sample does not count"),
-        "undo": ("alerts", "undo", "withdraw the last of these"),
+        "acknowledge": ("alerts", "acknowledge", "say that the cause of an alert is known"),
+        "resolve": ("alerts", "resolve", "say that the cause was repaired"),
+        "rebaseline": ("alerts", "rebaseline", "say that the new level is normal"),
+        "retire": ("alerts", "retire", "say that a series is no longer measured"),
+        "discard": ("alerts", "discard", "leave a sample out of the judgement"),
+        "undo": ("alerts", "undo", "withdraw the last of these actions"),
     },
     "The bands": {
         "calibrate": ("alerts", "calibrate", "propose bands from the site's own history"),
         "epoch": ("alerts", "epoch", "begin an epoch, as after an upgrade"),
     },
     "Before and after": {
-        "maintenance": ("maintenance", "maintenance", "begin or end one; report what it changed"),
+        "maintenance": ("maintenance", "maintenance", "begin, end or report a maintenance"),
     },
     "Other tools": {
         "import": ("export", "import_", "convert results of other tools into perflogs"),
@@ -61,7 +61,7 @@ COMMANDS: Final = {
         "export": ("export", "export", "write samples or the state of the site for other tools"),
     },
     "A site's directory": {
-        "init": ("doctor", "init", "make one, for this machine or from a clone"),
+        "init": ("doctor", "init", "make the directory of a site, new or from a clone"),
         "reframe": ("doctor", "reframe", "run ReFrame with the site's checks"),
         "doctor": ("doctor", "doctor", "check the installation and the site, and say what to do"),
     },
