@@ -110,7 +110,7 @@ def test_a_word_of_plain_english_is_not_linked(site: dict[Path, Links]) -> None:
     alerts = (home(site) / "explanation" / "alerts.html").read_text("utf-8")
     assert "within limits that" in " ".join(alerts.split())
     bands = (home(site) / "explanation" / "bands.html").read_text("utf-8")
-    assert "on a logarithmic scale" in bands
+    assert "On a logarithmic scale" in bands
     assert "with their 95 % intervals" in bands
 
 
