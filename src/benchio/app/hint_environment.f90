@@ -146,7 +146,7 @@ contains
       type(error_t), allocatable, intent(out) :: error
 
       call fail(error, "MPICH_MPIIO_HINTS must be PATTERN:KEY=VALUE[:KEY=VALUE...][,PATTERN:...]" &
-                //", and has '"//part//"'")
+                //", but has '"//part//"'")
    end subroutine reject
 
 end module benchio_hint_environment

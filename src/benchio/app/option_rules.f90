@@ -25,7 +25,7 @@ module benchio_option_rules
                                    [character(len=14) :: "--files", "--stripe-size", &
                                                           "--stripe-count"]
 
-   character(len=*), parameter :: not_written = " acts on writes: leave it or --no-write out"
+   character(len=*), parameter :: not_written = " acts on writes: leave out this or --no-write"
 
 contains
 

@@ -57,7 +57,7 @@ contains
       if (.not. self%uses_get_status) return
       call get_environment_variable("OMPI_MCA_io", component)
       if (component == "romio") call fail(error, post_name//" crashes in Open MPI's ROMIO; " &
-                                          //"OMPI_MCA_io=ompio would do")
+                                          //"set OMPI_MCA_io=ompio")
    end subroutine set_up
 
    pure function is_pending(self) result(res)

@@ -82,8 +82,8 @@ contains
          side = side + 1
       end do
       if (side*side == processes) return
-      call fail(error, "btio needs a square number of processes, not "//to_text(processes)//"; " &
-                //to_text(side*side)//" or "//to_text(int(side + 1, int64)**2)//" would do", &
+      call fail(error, "btio needs a square number of processes, not "//to_text(processes) &
+                //"; use "//to_text(side*side)//" or "//to_text(int(side + 1, int64)**2), &
                 status_usage)
    end subroutine find_side
 

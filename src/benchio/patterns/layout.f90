@@ -146,8 +146,8 @@ contains
          if (below <= longest_axis - parts) advice = advice//" or "//to_text(below + parts)
       end if
       call fail(error, "N"//to_text(axis)//"="//to_text(length)//" cannot be divided among the " &
-                //to_text(parts)//" processes on axis "//to_text(axis)//"; "//advice &
-                //" would do", status_usage)
+                //to_text(parts)//" processes on axis "//to_text(axis)//"; use "//advice, &
+                status_usage)
    end subroutine check_divides
 
    !> An error if the bytes of the whole array do not fit 64 bits.
