@@ -70,7 +70,7 @@ def resolve(
     since: Annotated[
         str | None, "TIME", f"When the cause was repaired: {cli.WHEN}. [default: now]"
     ] = None,
-    force: Annotated[bool, "Resolve the alert although the newest run is low."] = False,
+    force: Annotated[bool, "Resolve the alert even if the newest run is low."] = False,
     verdict: Annotated[
         Literal["real", "false"] | None, "Whether the alert was real or false."
     ] = None,
