@@ -11,10 +11,12 @@ from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory
+from time import sleep
 
 import msgspec
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pytest import MonkeyPatch
 
 from iobands.source import kept, perflog
 from iobands.source.kept import read_sealed, write_sealed
@@ -23,6 +25,8 @@ from tests.factory import COLUMNS, line
 
 FIRST = datetime(2026, 3, 1, tzinfo=timezone.utc)
 NAME = "read.memory"
+#: No less than the tick (ns) by which a kernel dates files.
+TICK = 10**7
 
 
 def a_run(draw: Random) -> str:
@@ -101,13 +105,15 @@ def test_perflogs_are_read_as_if_nothing_had_been_kept(
     events: list[Callable[[Path, Random], None]], seed: int
 ) -> None:
     draw = Random(seed)
-    with TemporaryDirectory() as scratch:
+    with TemporaryDirectory() as scratch, MonkeyPatch.context() as patch:
+        patch.setattr(kept, "_TICK", TICK)  # so that lists of compared perflogs are used
         root, anew = Path(scratch, "perflogs"), Path(scratch, "anew")
         for system in ("here", "there"):
             add(root / system / "local" / "X.log", draw)
         for event in events:
             system, name = draw.choice(("here", "there")), draw.choice("XY")
             event(root / system / "local" / f"{name}.log", draw)
+            sleep(2 * TICK / 1e9)
             shutil.copytree(root, anew, ignore=shutil.ignore_patterns(NAME))
             expected, found = read_perflogs(anew), read_perflogs(root, keeps=draw.random() < 0.7)
             assert found.measured.equals(expected.measured)

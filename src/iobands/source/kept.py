@@ -143,8 +143,9 @@ def _as_seen(directory: Path, files: Sequence[_File]) -> dict[str, _Seen]:
     """Return the perflogs as they are, with the checksums that were found in them."""
     found = {}
     for each in files:
-        with suppress(OSError):  # its reader says why
-            about = (directory / each.path).stat()
+        # opened, as NFS may have old facts about a file until then; its reader reports errors
+        with suppress(OSError), open_regular(directory / each.path) as stream:
+            about = os.fstat(stream.fileno())
             found[each.path] = (about.st_ino, about.st_size, about.st_ctime_ns, each.checksum)
     return found
 
