@@ -853,6 +853,19 @@ def test_what_a_store_did_not_take_is_pushed_again(store, site, monkeypatch):
     assert from_store(store) == from_files(site)
 
 
+def test_systems_that_a_store_refuses_are_named_but_not_by_the_thousand(store, site, monkeypatch):
+    for number in range(6):
+        write_site(site, f"more-{number}")
+
+    def refuse(system, *parts):
+        raise StoreError("not yours")
+
+    monkeypatch.setattr(store, "add", refuse)
+    named = "here, more-0, more-1, more-2, more-3 and 2 more"
+    with pytest.raises(StoreError, match=f"^not yours; not pushed: {named}$"):
+        push(store)
+
+
 def test_two_sites_with_one_name_are_told_apart(store, site):
     first = push(store)
     assert sites_of(store) == [["here"]]
@@ -1282,7 +1295,7 @@ def test_a_cluster_may_only_push_and_a_page_only_read(database, site):
                 store._do(command)
     with open_store(as_reader) as store:
         assert from_store(store) == from_files(site)
-        with pytest.raises(StoreError, match=denied):
+        with pytest.raises(StoreError, match=f"{denied[:-1]}; not pushed: here$"):
             push(store)
         assert store.systems() == ["here"]
     # a site of two systems, until it leaves

@@ -224,15 +224,16 @@ def push_new(
         except StoreError as error:  # push the other systems nevertheless
             refused[system] = str(error)
             seen.pop(system, None)
-    said = "; ".join(dict.fromkeys(refused.values()))
+    hidden = len(refused) - 5
+    names = ", ".join([*refused][:5]) + (f" and {hidden} more" if hidden > 0 else "")
+    failed = "; ".join([*dict.fromkeys(refused.values()), f"not pushed: {names}"])
     if refused and not seen:
-        raise StoreError(said)
+        raise StoreError(failed)
     if refused:  # the perflogs with their rows are read again, and the others are not sent again
         mine = {*site.samples.filter(pl.col("system").is_in([*refused]))["file"]}
         cursors = {name: each for name, each in site.pushed.perflogs.items() if name not in mine}
         cursors |= {name: each for name, each in before.perflogs.items() if name in mine}
         seen |= {name: each for name, each in before.documents.items() if name in refused}
-        failed = f"{said}; not pushed: {', '.join(refused)}"
         pushed = replace(site.pushed, perflogs=cursors, documents=seen, failed=failed)
         return pushed, len(site.samples), sent
     return replace(site.pushed, documents=seen, when=now), len(site.samples), sent
