@@ -174,7 +174,7 @@ def _settings_section(each: Recommended, at: str = "") -> Iterator[Block]:
             yield Paragraph(f"On {listed(names)}:")
         yield Commands(commands)
     if not each.is_asked:
-        yield Paragraph("The site recommends no settings; these are the best measured.")
+        yield Paragraph("These are the best measured; no recommendation of the site is known.")
     words = [
         _of_each({w: f"{key.tool} {of.get('tool_version') or ''}" for w, of in newest.items()}),
         f"interface {key.interface}" if key.interface else "",
