@@ -61,8 +61,12 @@ _REASONS = [
         for exited in (r"(?!srun: error: \S+ tasks? \S+ Exited)", "")
     ),
     # What else Open MPI says below a line of dashes; that a process failed is known, and a
-    # deprecated setting explains nothing.
-    re.compile(r"^-{60,}\n(?!-{60}|Primary job|MPI_ABORT|A deprecated|\[)((?:\S.*\n)+)", re.M),
+    # deprecated setting explains nothing, nor does a sentence that introduces a list of guesses.
+    re.compile(
+        r"^-{60,}\n(?!-{60}|Primary job|MPI_ABORT|A deprecated|\[)"
+        r"((?:\S.*\n)+?)(?=(?<=\.\n)\S.*:\n\n|(?!\S))",
+        re.MULTILINE,
+    ),
     # A shell, about a program.
     re.compile(r"^(.*: (?:command not found|No such file or directory|Permission denied))$", re.M),
 ]
@@ -126,6 +130,6 @@ def reason_in(said: str) -> str | None:
     for pattern in _REASONS:
         found = pattern.search(said)
         if found:
-            said = " ".join(" ".join(found.groups()).split()).removesuffix(":")
+            said = " ".join(" ".join(found.groups()).split()).rstrip(".:")
             return _RUN_DIRECTORY.sub("", said)
     return None

@@ -90,20 +90,21 @@ def options(scheduler: str, asked: Asked) -> list[str]:
 def placement(scheduler: str, tasks_per_node: int, exclusive: bool) -> list[str]:
     """Options that ReFrame leaves out: placement of processes, exclusive nodes, signals.
 
-    Slurm: TERM goes to the processes and not to the script. They end, and the script continues to
-    its trap. After a lost node Slurm would run the job again, and the sample would not show it.
-    PBS: a chunk is not a node. Without `scatter`, two chunks may share a host, and without
-    `exclhost` other jobs may. It sends no signal before the limit; at the limit it sends TERM and
-    waits for the server's kill_delay. LSF: only clusters with the job step manager know `-nnodes`,
-    which ReFrame would write, so the number of nodes follows from the processes per host.
+    After a lost node, Slurm, PBS and some queues of LSF would run the job again, and the sample
+    would not show it. Slurm: TERM goes to the processes and not to the script. They end, and the
+    script continues to its trap. PBS: a chunk is not a node. Without `scatter`, two chunks may
+    share a host, and without `exclhost` other jobs may. It sends no signal before the limit; at the
+    limit it sends TERM and waits for the server's kill_delay. LSF: only clusters with the job step
+    manager know `-nnodes`, which ReFrame would write, so the number of nodes follows from the
+    processes per host.
     """
     if scheduler in SLURM:
         return [f"--signal=TERM@{SECONDS_TO_CLEAN_UP}", "--no-requeue"]
     if scheduler in PBS:
-        return [f"-l place=scatter{':exclhost' if exclusive else ''}"]
+        return [f"-l place=scatter{':exclhost' if exclusive else ''}", "-r n"]
     if scheduler == LSF:
         minutes = SECONDS_TO_CLEAN_UP // 60
-        return [f'-R "span[ptile={tasks_per_node}]"', f"-wa TERM -wt {minutes}"]
+        return [f'-R "span[ptile={tasks_per_node}]"', f"-wa TERM -wt {minutes}", "-rn"]
     return []
 
 

@@ -67,7 +67,7 @@ def test_why_a_job_left_no_output():
 )
 def test_the_words_of_a_scheduler_that_kills_a_job(said):
     around = f"slurmstepd: error: *** {said} ***" if said.startswith("JOB") else said
-    assert reason_in(f"some output\n{around}\n") == said
+    assert reason_in(f"some output\n{around}\n") == said.removesuffix(".")
 
 
 # What Slurm 22.05 printed when the second of two processes was killed.
@@ -87,6 +87,16 @@ Either request fewer slots for your application, or make more slots
 available for use.
 {"-" * 74}
 """
+# What it printed when a node refused the connection; a list of possible causes follows.
+DAEMONS = f"""\
+{"-" * 74}
+ORTE was unable to reliably start one or more daemons.
+This usually is caused by:
+
+* not finding the required libraries and/or binaries on
+  one or more nodes. Please check your PATH and LD_LIBRARY_PATH
+{"-" * 74}
+"""
 ENDED = f"""\
 {"-" * 74}
 Primary job  terminated normally, but 1 process returned
@@ -104,6 +114,7 @@ a non-zero exit code. Per user-direction, the job has been aborted.
             "There are not enough slots available in the system to satisfy the 4 slots that were "
             "requested by the application",
         ),
+        (DAEMONS, "ORTE was unable to reliably start one or more daemons"),
         (ENDED, None),
         (
             f"{ENDED}bash: line 3: mpirun: command not found\n",
@@ -188,7 +199,7 @@ installed, or none of the installed components can be loaded.
 
 def test_a_deprecated_setting_is_not_the_cause():
     assert reason_in(DEPRECATED) is None
-    cause = "No components were able to be opened in the pml framework."
+    cause = "No components were able to be opened in the pml framework"
     assert reason_in(DEPRECATED + NO_PML) == cause
 
 

@@ -30,6 +30,7 @@ LARGE = {
         "--account=budget",
         "--reservation=R7",
         "--signal=TERM@60",
+        "--no-requeue",
     },
     "pbsprosite": {
         "-l select=4:mpiprocs=64:ncpus=64",
@@ -37,6 +38,7 @@ LARGE = {
         "-l walltime=1:30:0",
         "-A budget",
         "-q R7",
+        "-r n",
     },
     "lsfsite": {
         "-n 256",
@@ -46,6 +48,7 @@ LARGE = {
         "-P budget",
         "-U R7",
         "-wa TERM -wt 1",
+        "-rn",
     },
     "fluxsite": {
         "--nodes=4",

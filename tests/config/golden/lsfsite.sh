@@ -10,6 +10,7 @@
 #BSUB -U R7
 #BSUB -R "span[ptile=64]"
 #BSUB -wa TERM -wt 1
+#BSUB -rn
 #BSUB -x
 export LC_ALL=C
 trap 'exit 140' USR2

@@ -8,6 +8,7 @@
 #PBS -A budget
 #PBS -q R7
 #PBS -l place=scatter:exclhost
+#PBS -r n
 cd ROOT/stage/pbsprosite/batch/mpi/BenchioFPP_HASH
 export LC_ALL=C
 source ./job.sh || exit 1
