@@ -16,6 +16,7 @@ from iobands.measure.site_directory import (
     machine,
     mpi_of,
     partitions_of,
+    queues_of,
     site_of_machine,
 )
 from iobands.model.files import mounts_in
@@ -24,6 +25,52 @@ from iobands.model.files import mounts_in
 def test_partitions_of_slurm() -> None:
     found = {"standard": 256, "highmem": 128, "old": None}
     assert partitions_of("standard 256\nhighmem 128+\nold\n\n") == found
+
+
+# From OpenPBS 23.06.
+QUEUES = """\
+Queue: workq
+    queue_type = Execution
+    state_count = Transit:0 Queued:0 Held:0 Waiting:0 Running:0 Exiting:0 Begun
+\t:0
+    enabled = True
+    started = True
+
+Queue: old
+    queue_type = Execution
+    enabled = False
+    started = False
+
+Queue: main
+    queue_type = Route
+    route_destinations = workq
+    enabled = True
+    started = True
+
+"""
+NODE = """\
+pn{}
+     Mom = pn{}
+     pcpus = 2
+     resources_available.host = pn1
+     resources_available.ncpus = {}
+     resources_assigned.ncpus = 0
+
+"""
+
+
+def test_queues_of_pbs() -> None:
+    nodes = "".join(NODE.format(number, number, cores) for number, cores in enumerate((4, 64, 64)))
+    assert queues_of(QUEUES, nodes) == {"workq": 64, "main": 64}
+    assert queues_of(QUEUES, "") == {"workq": None, "main": None}
+    assert queues_of("", "") == {}
+
+
+def test_a_job_of_pbs_names_its_queue() -> None:
+    system, _ = site_of_machine("ada", Machine("login", "pbspro", partitions={"workq": 64}))
+    (partition,) = system["partitions"]
+    assert (partition["name"], partition["access"]) == ("workq", ["-q workq"])
+    assert partition["extras"]["scales"]["standard"]["tasks_per_node"] == 64
 
 
 def test_an_account_only_if_there_is_one() -> None:

@@ -10,6 +10,7 @@ import os
 import re
 import shutil
 import socket
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -51,8 +52,8 @@ _SECONDS: Final = 20
 class Machine:
     """What was found on a machine; None or empty where nothing was.
 
-    `partitions` are those of the scheduler, with the cores of their nodes if known. `file_systems`
-    are entries of contract 4 by name.
+    `partitions` are those of the scheduler, or the queues of PBS, with the cores of their nodes if
+    known. `file_systems` are entries of contract 4 by name.
     """
 
     host: str
@@ -76,6 +77,8 @@ def machine() -> Machine:
         installed.discard("sbatch")
     found = next((each for name, each in _SCHEDULERS.items() if name in installed), None)
     scheduler, launcher = found or (None, "mpirun")
+    if scheduler == "pbspro":
+        partitions = queues_of(output_of("qstat", "-Qf"), output_of("pbsnodes", "-a"))
     asked = called(("sacct", "--allocations"), _SECONDS) if scheduler == "slurm" else None
     if asked and NO_ACCOUNTS in asked.stderr:
         scheduler = "squeue"
@@ -101,6 +104,17 @@ def partitions_of(sinfo: str) -> dict[str, int | None]:
     """Return the partitions in the output of `sinfo -h -o "%R %c"`, with their cores if known."""
     lines = re.finditer(r"^ *(\S+)(?: +(\d+))?", sinfo, re.MULTILINE)
     return {each[1]: int(each[2]) if each[2] else None for each in lines}
+
+
+def queues_of(qstat: str, pbsnodes: str) -> dict[str, int | None]:
+    """Return the queues in the output of `qstat -Qf` that take jobs, with the cores of most nodes.
+
+    PBS does not say which nodes a queue uses; `pbsnodes` is the output of `pbsnodes -a`.
+    """
+    cores = Counter(map(int, re.findall(r"resources_available\.ncpus = (\d+)", pbsnodes)))
+    most = next((number for number, _ in cores.most_common(1)), None)
+    queues = re.findall(r"^Queue: (\S+)((?:\n.+)*)", qstat, re.MULTILINE)
+    return {name: most for name, attributes in queues if "enabled = True" in attributes}
 
 
 def account_of(sacctmgr: str) -> str | None:
@@ -176,13 +190,14 @@ def _nonempty(**entries: object) -> dict[str, Any]:
 
 def _partition(found: Machine, name: str, cores: int | None) -> dict[str, Any]:
     is_slurm = found.scheduler in {"slurm", "squeue"}
+    access = "--partition={}" if is_slurm else "-q {}"
     has_accounts = found.scheduler not in {None, "squeue"}  # squeue: Slurm without accounting
     scale = {"nodes": 2, "tasks_per_node": cores or EDIT, "mib_per_task": 64, "repeats": 3}
     return {
         "name": re.sub(r"^(?![A-Za-z_])", "_", re.sub(r"[^A-Za-z0-9_-]", "-", name)),
         "scheduler": found.scheduler or "local",
         "launcher": found.launcher,
-        "access": [f"--partition={name}"] if is_slurm else [],
+        "access": [access.format(name)] if is_slurm or found.scheduler == "pbspro" else [],
         **({"sched_options": {"use_nodes_option": True}} if is_slurm else {}),
         "environs": ["mpi"],
         "max_jobs": 1,
