@@ -11,6 +11,11 @@ _REASONS = [
     re.compile(r"^((?:benchio|iobands):.*)", re.MULTILINE),
     # Slurm, where it names the cause.
     re.compile(r"\*\*\* ((?:JOB|STEP) \S+ ON \S+ CANCELLED AT \S+ DUE TO .*?) \*\*\*"),
+    # Open MPI, about a lost node.
+    re.compile(
+        r"((?:ORTE|PRTE) has lost communication with a remote daemon)"
+        r"(?:.*\n){1,9}? *Remote daemon: .*(on node \S+)"
+    ),
     # Open MPI's MPI-IO, which returns only that a call failed.
     re.compile(r"(mca_f\w+: error in .*)"),
     # IOR and mdtest: 3.3 has `ior` in front, and 4.x warns of a failed write before it aborts. The

@@ -97,6 +97,20 @@ This usually is caused by:
   one or more nodes. Please check your PATH and LD_LIBRARY_PATH
 {"-" * 74}
 """
+# What it printed when a node was lost in a job of OpenPBS 23.06.
+LOST = f"""\
+{"-" * 74}
+ORTE has lost communication with a remote daemon.
+
+  HNP daemon   : [[56750,0],0] on node pn1
+  Remote daemon: [[56750,0],1] on node pn2
+
+This is usually due to either a failure of the TCP network
+connection to the node, or possibly an internal failure of
+the daemon itself. We cannot recover from this failure, and
+therefore will terminate the job.
+{"-" * 74}
+"""
 ENDED = f"""\
 {"-" * 74}
 Primary job  terminated normally, but 1 process returned
@@ -115,6 +129,7 @@ a non-zero exit code. Per user-direction, the job has been aborted.
             "requested by the application",
         ),
         (DAEMONS, "ORTE was unable to reliably start one or more daemons"),
+        (LOST, "ORTE has lost communication with a remote daemon on node pn2"),
         (ENDED, None),
         (
             f"{ENDED}bash: line 3: mpirun: command not found\n",
