@@ -13,11 +13,11 @@ from typing import Final
 
 import numpy as np
 
+from benchmarks.alarms.charts import follow
 from benchmarks.alarms.figures import NEVER, Delays
 from benchmarks.alarms.simulate import LARGE, YEAR, threshold_of
 from benchmarks.alarms.worlds import WORLDS, Array, Random
 from iobands.judge.detect.chart import Chart, doubtful
-from iobands.judge.detect.detector import follow
 from iobands.judge.detect.prior import Measured, Month, Prior, priors_of
 from iobands.judge.detect.spacing import Spacing
 from iobands.snapshot import DOWN

@@ -12,10 +12,10 @@ from typing import Final
 
 import numpy as np
 
+from benchmarks.alarms.charts import follow
 from benchmarks.alarms.figures import NEVER
 from benchmarks.alarms.simulate import LARGE, YEAR, prior_of, threshold_of
 from benchmarks.alarms.worlds import WORLDS, Array, normals
-from iobands.judge.detect.detector import follow
 from iobands.snapshot import DOWN
 
 #: The number of first runs that are the reference of the control chart and of ReFrame.

@@ -9,6 +9,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmarks.alarms.charts import follow
 from benchmarks.alarms.figures import NEVER, Delays
 from benchmarks.alarms.worlds import (
     WORLDS,
@@ -22,7 +23,6 @@ from benchmarks.alarms.worlds import (
     with_outliers,
 )
 from iobands.judge.detect.baseline import WATCH
-from iobands.judge.detect.detector import follow
 from iobands.judge.detect.prior import Budget, Measured, Month, Prior, priors_of
 from iobands.snapshot import DOWN, UP
 

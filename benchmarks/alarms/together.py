@@ -9,11 +9,11 @@ from typing import Final
 
 import numpy as np
 
+from benchmarks.alarms.charts import follow
 from benchmarks.alarms.figures import NEVER, Delays, Rate
 from benchmarks.alarms.simulate import LARGE, YEAR, prior_of, threshold_of
 from benchmarks.alarms.worlds import Array, shared, with_outliers
 from iobands.judge.detect.chart import Chart
-from iobands.judge.detect.detector import follow
 from iobands.judge.detect.prior import Month, Prior
 from iobands.judge.groups import GroupChange, GroupMember, group_changes
 from iobands.judge.happenings import incidents_of

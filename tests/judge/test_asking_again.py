@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from iobands.judge.detect.prior import Measured, Months, Prior, priors_of
+from iobands.judge.detect.prior import Budget, Measured, Months, Prior, priors_of
 from iobands.judge.detect.spacing import Life, Spacing
 from iobands.judge.detection import Detection, detect
 from iobands.snapshot import MAYBE_OVER, SUSPECTED, UNCERTAIN, History
@@ -20,7 +20,7 @@ from iobands.snapshot.history import Doubt
 from tests.judge.series import levels
 
 BEGIN = datetime(2026, 1, 1, 8, tzinfo=timezone.utc)
-NOTHING_LEARNED = Months(np.empty(0, "datetime64[ns]"), (), ())
+NOTHING_LEARNED = Months(np.zeros(1, "datetime64[ns]"), (Budget(),), (Prior(),))
 
 
 def at(hours: np.ndarray) -> np.ndarray:

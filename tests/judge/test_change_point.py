@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from benchmarks.alarms.charts import follow
 from iobands.judge.detect.chart import onset_interval
-from iobands.judge.detect.detector import follow
 from iobands.judge.detect.spacing import Spacing
 from iobands.snapshot import Ratio, level_ratio
 from tests.judge.series import levels

@@ -9,9 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from benchmarks.alarms.charts import follow
 from iobands.judge.detect.baseline import LARGEST_BASELINE
 from iobands.judge.detect.chart import USED, Chart
-from iobands.judge.detect.detector import ADOPTION, LAG, follow
+from iobands.judge.detect.detector import ADOPTION, LAG
 from iobands.judge.detect.prior import Month, Prior
 from iobands.judge.detect.spacing import Spacing
 from iobands.snapshot import ADOPTED, DOWN, RECOVERED, UP

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from benchmarks.alarms.charts import follow
 from iobands.judge.detect.chart import slide_begins
-from iobands.judge.detect.detector import follow
 from iobands.judge.detect.scores import DESIGNS, MODE, SPREAD, history_cells, lower_mode
 from iobands.snapshot import DOWN, Change, State
 

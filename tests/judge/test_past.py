@@ -14,7 +14,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from iobands.judge.detect.detector import follow
+from benchmarks.alarms.charts import follow
 from iobands.judge.detect.prior import Measured, Month, Prior, months_of, priors_of
 from iobands.snapshot import Certainty, Change, Series, Snapshot
 from tests import factory

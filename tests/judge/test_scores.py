@@ -7,8 +7,8 @@ import math
 import numpy as np
 import pytest
 
+from benchmarks.alarms.charts import follow
 from iobands.judge.detect.baseline import inflation, serial_correlation
-from iobands.judge.detect.detector import follow
 from iobands.judge.detect.scores import (
     DESIGNS,
     DROPS,

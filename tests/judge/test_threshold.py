@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from iobands.judge.detect.detector import follow
+from benchmarks.alarms.charts import follow
 from iobands.judge.detect.prior import DEGRADED, Prior, runs_between_false_alarms
 from iobands.judge.detection import _run_length, power
 from iobands.snapshot import DOWN

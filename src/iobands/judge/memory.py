@@ -16,7 +16,16 @@ from typing import Any, Final
 import msgspec
 import numpy as np
 
-from iobands.judge.detect import Array, Chart, Month, Quartiles, Settled, Spacing, follow
+from iobands.judge.detect import (
+    Array,
+    Baseline,
+    Chart,
+    Detector,
+    Month,
+    Quartiles,
+    Settled,
+    Spacing,
+)
 from iobands.model import SeriesKey, grouped_by, path_part
 from iobands.source.kept import read_sealed, write_sealed
 
@@ -44,14 +53,9 @@ class Basis:
 
     def chart(self, kept: Remembered | None = None) -> Chart:
         """Return the chart, continued from `kept` if that has the same inputs."""
-        return follow(
-            self.values,
-            self.band,
-            least=self.least,
-            months=self.months,
-            spacing=self.spacing,
-            settled=self.settled(kept),
-        )
+        values, baseline = np.log(self.values), Baseline(band=self.band)
+        settled = self.settled(kept)
+        return Detector(values, self.spacing, baseline, self.months, self.least, settled).chart()
 
     def settled(self, kept: Remembered | None) -> Settled | None:
         """Return the kept state if it has the same inputs up to its last run, else None."""

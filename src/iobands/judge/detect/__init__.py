@@ -18,7 +18,7 @@ from iobands.judge.detect.baseline import (
     serial_correlation,
 )
 from iobands.judge.detect.chart import SIDES, USED, Chart, Settled, deep_scores, doubtful
-from iobands.judge.detect.detector import LEAST, follow
+from iobands.judge.detect.detector import LEAST, Detector
 from iobands.judge.detect.prior import (
     FAR_DOWN,
     LOW,

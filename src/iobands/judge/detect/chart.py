@@ -68,7 +68,7 @@ def deep_scores(
 
 @dataclass(frozen=True)
 class Chart:
-    """What the detector found in all runs of a series; made by `detector.follow`.
+    """What the detector found in all runs of a series; made by `detector.Detector`.
 
     Of shape (runs,): `logarithms` of the values, and `down` and `up`, the evidence for a drop and
     for a rise after each run, in nats. Of shape (runs, designs): `increments`, what each run added

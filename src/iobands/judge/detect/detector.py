@@ -41,7 +41,7 @@ from iobands.judge.detect.chart import (
     recovery_designs,
     slide_begins,
 )
-from iobands.judge.detect.prior import DEGRADED, RECOVERED_FROM, Month, Prior
+from iobands.judge.detect.prior import RECOVERED_FROM, Month
 from iobands.judge.detect.scores import (
     DESIGNS,
     EVERY,
@@ -52,7 +52,7 @@ from iobands.judge.detect.scores import (
     Quartiles,
     sure_end,
 )
-from iobands.judge.detect.spacing import DAY, Spacing
+from iobands.judge.detect.spacing import Spacing
 from iobands.snapshot.history import (
     ADOPTED,
     DOWN,
@@ -102,43 +102,17 @@ _BEFORE_ONSET: Final = 60
 _AFTER_RAISED: Final = 30
 
 
-def follow(  # noqa: PLR0913 (each is a fact of its own)
-    values: ArrayLike,
-    band: Quartiles | None = None,
-    *,
-    history: ArrayLike = (),
-    threshold: float = DEGRADED,
-    least: float = LEAST,
-    prior: Prior = Prior(),  # noqa: B008 (frozen)
-    months: Sequence[Month] = (),
-    spacing: Spacing | None = None,
-    settled: Settled | None = None,
-) -> Chart:
-    """Return the chart of a series by its positive finite `values`, one a job, in order of time.
-
-    `band` has published quartiles in the unit of the series, and a maximum if there is one. Of the
-    `history`, earlier healthy values, the newest `LARGEST_BASELINE` are a baseline from the first
-    run on. A change is found at the evidence `threshold`, in nats; one smaller than `least`, as a
-    share of the level, does not count. `prior` is what all series of the file system say about one.
-    `months` were learned at the beginning of each month, in the order of time: from its first run
-    on, each replaces `threshold` and `prior`. `spacing` says when the runs were made, by default
-    one a day. `settled` is the settled state of a chart of the first of these runs, with equal
-    arguments.
-    """
-    logarithms, earlier = (np.log(np.asarray(each, dtype=float)) for each in (values, history))
-    baseline = Baseline(earlier[-LARGEST_BASELINE:], band, prior.correlation)
-    known = (Month(0, threshold, prior), *months)
-    runs = len(logarithms)
-    spacing = spacing or Spacing(DAY * np.arange(runs, dtype=float), np.zeros(runs, bool))
-    return _Detector(logarithms, spacing, baseline, known, least, settled).chart()
-
-
 # The rows of the evidence.
 _PLACES: Final = {DOWN: 0, UP: 1}
 
 
-class _Detector:
-    """One pass over the runs; arrays are filled in place."""
+class Detector:
+    """One pass over the runs of a series, in the order of time; arrays are filled in place.
+
+    `baseline` judges the first runs. A change smaller than `least`, as a share of the level, does
+    not count. The first of `months` begins with the first run. `settled` is the settled state of a
+    chart of the first of these runs, with equal arguments.
+    """
 
     def __init__(
         self,
@@ -149,6 +123,7 @@ class _Detector:
         least: float,
         settled: Settled | None = None,
     ) -> None:
+        """Begin before the first run, or where `settled` ends."""
         self.logarithms, self.spacing = logarithms, spacing
         self.total = len(logarithms)
         self.least = least
@@ -591,7 +566,7 @@ class _Detector:
         months = [replace(each, first=max(each.first - begun, 0)) for each in known]
         runs_below = self.logarithms[begun:ended]
         spacing = self.spacing.between(begun, ended)
-        return _Detector(runs_below, spacing, baseline, months, self.least).chart()
+        return Detector(runs_below, spacing, baseline, months, self.least).chart()
 
     def _dated(self, change: OpenChange, ended: int) -> Change[int]:
         """Return the change with its onset and its size by the runs up to `ended`."""

@@ -303,8 +303,11 @@ class Months:
     priors: Sequence[Prior]
 
     def of(self, times: Times) -> tuple[Month, ...]:
-        """Return the months that judge the runs of a series, made at the ordered `times`."""
-        firsts = np.searchsorted(times, self.since)
+        """Return the months that judge the runs of a series, made at the ordered `times`.
+
+        The first judges runs from before it, too, which were made for a maintenance.
+        """
+        firsts = np.append(0, np.searchsorted(times, self.since[1:]))
         return tuple(
             Month(int(first), budget.threshold, prior)
             for first, budget, prior in zip(firsts, self.budgets, self.priors, strict=True)
