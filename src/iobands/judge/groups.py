@@ -11,6 +11,7 @@ from functools import cached_property
 from typing import Any, Final
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
 from iobands.judge.detect import (
@@ -415,13 +416,8 @@ def rank_correlation(values: Array) -> float:
     scaled to one variance, so that the excess variance of their row sums is what columns share.
     """
     size, columns = values.shape
-    order = values.argsort(axis=0)
-    ordered, both = np.take_along_axis(values, order, axis=0).T, np.empty((columns, size))
-    np.put_along_axis(both, order.T, 1 + 2.0 * np.arange(size)[None], axis=1)
-    for place in np.flatnonzero((ordered[:, 1:] == ordered[:, :-1]).any(axis=1)):
-        sides = (ordered[place].searchsorted(values[:, place], side) for side in ("left", "right"))
-        both[place] = sum(sides)
-    ranks = (both - size) / 2
+    every = pl.DataFrame(values).select(pl.all().rank())
+    ranks = every.to_numpy().T - (size + 1) / 2
     of_one, squares = size * (size**2 - 1) / 12, (ranks**2).sum(axis=1)
     ranks *= np.sqrt(of_one / np.maximum(squares, 1.0))[:, None]
     of_sums = float((ranks.sum(axis=0) ** 2).sum())
