@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from iobands.judge.detect.prior import DEGRADED, Budget, runs_between_false_alarms
+from iobands.judge.detect.prior import DEGRADED, Budget
 from iobands.snapshot import runs_a_year_at, sessions_of
 
 
@@ -25,9 +25,10 @@ def runs_a_year(times: np.ndarray) -> float:
 
 @pytest.mark.parametrize(("alarms", "runs"), [(1.0, 365.0), (1.0, 182_500.0), (4.0, 73_000.0)])
 def test_the_threshold_keeps_the_budget(alarms: float, runs: float):
-    threshold = Budget(alarms, runs).threshold
+    budget = Budget(alarms, runs)
+    threshold = budget.threshold
     assert threshold >= DEGRADED
-    assert runs / runs_between_false_alarms(threshold) <= alarms
+    assert 1 / budget.years_to_false_alarm(threshold) <= alarms
     assert (4 * threshold).is_integer()
 
 
@@ -39,8 +40,8 @@ def test_the_threshold_depends_on_runs_a_false_alarm():
 
 
 def test_years_to_a_false_alarm_of_a_score():
-    budget = Budget(1.0, 730)
-    assert budget.years_to_false_alarm(12) == pytest.approx(runs_between_false_alarms(12) / 730)
+    # of exp(0.6 x 12 + 3.6) runs, as measured
+    assert Budget(1.0, 730).years_to_false_alarm(12) == pytest.approx(49_020.8 / 730)
 
 
 def test_the_cadence_is_that_of_the_newest_year():

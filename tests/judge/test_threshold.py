@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from benchmarks.alarms.charts import follow
-from iobands.judge.detect.prior import DEGRADED, Prior, runs_between_false_alarms
+from iobands.judge.detect.prior import DEGRADED, Budget, Prior
 from iobands.judge.detection import _run_length, power
 from iobands.snapshot import DOWN
 from tests.judge.series import healthy
@@ -71,4 +71,4 @@ def test_false_alarms_are_as_rare_as_the_formula_has_it(kind: str):
         changes = follow(values[60:], history=values[:60], threshold=DEGRADED).changes
         raised += sum(change.direction == DOWN for change in changes)
     # of 36,000 runs 4.4 are expected at most, and four standard errors more are 12.8
-    assert raised <= 36_000 / runs_between_false_alarms(DEGRADED) + 8.4
+    assert raised <= 36_000 / Budget(runs_a_year=1).years_to_false_alarm(DEGRADED) + 8.4

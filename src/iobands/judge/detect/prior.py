@@ -85,12 +85,8 @@ class Budget:
 
     def years_to_false_alarm(self, score: float) -> float:
         """Return the mean number of years between false alarms of `score` on this system."""
-        return runs_between_false_alarms(score) / max(self.runs_a_year, 1.0)
-
-
-def runs_between_false_alarms(threshold: float) -> float:
-    """Return the mean number of runs of one healthy series to a false alarm at `threshold`."""
-    return max(1.0, math.exp(min(SLOPE * threshold, _LARGEST_EXPONENT)) / DIVISOR)
+        runs = math.exp(min(SLOPE * score, _LARGEST_EXPONENT)) / DIVISOR
+        return max(1.0, runs) / max(self.runs_a_year, 1.0)
 
 
 @dataclass(frozen=True)
