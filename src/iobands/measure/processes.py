@@ -57,8 +57,9 @@ class Process:
     def of(cls, pid: int) -> Process:
         """Return the process `pid` of this host; `started` is None if it has ended."""
         boot = (_PROC / "sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
-        namespace = (_PROC / "self/ns/pid").readlink().name
-        return cls(socket.gethostname(), boot, pid, _started(pid), machine_id(), namespace)
+        namespace, fields = (_PROC / "self/ns/pid").readlink().name, _stat(pid)
+        started = int(fields[_STARTED]) if fields else None
+        return cls(socket.gethostname(), boot, pid, started, machine_id(), namespace)
 
     @classmethod
     def this(cls) -> Process:
@@ -119,13 +120,8 @@ def _is_hidden(pid: int) -> bool:
     return True
 
 
-def _started(pid: int) -> int | None:
-    """Return when the process `pid` started, None if it does not exist or is a zombie."""
-    fields = _stat(pid)
-    return int(fields[_STARTED]) if fields else None
-
-
 def _stat(pid: int) -> list[bytes] | None:
+    """Return fields of /proc/PID/stat, None if the process does not exist or is a zombie."""
     try:
         stat = (_PROC / str(pid) / "stat").read_bytes()
     except OSError:
