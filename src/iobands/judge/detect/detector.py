@@ -158,7 +158,7 @@ class Detector:
                 self._while_quiet()
             else:
                 self._while_learning()
-        settled = self.settled or self._state()
+        settled = self._settle()
         if (change := self.open) is not None:
             self.changes.append(self._described(change, self.total))
         return Chart(
@@ -179,17 +179,15 @@ class Detector:
             settled=settled,
         )
 
-    def _settle(self) -> None:
-        """Keep the state before the first step that more runs would change, and all after it."""
-        if self.settled is None:
-            self.settled = self._state()
-
-    def _state(self) -> Settled:
+    def _settle(self) -> Settled:
+        """Return the state before the first step that more runs would change, and keep it."""
+        if self.settled is not None:
+            return self.settled
         needed = [self.at - USED, int(self.starts.min(initial=self.at))]
         if self.open is not None:
             needed.append(self.open.start - _BEFORE_ONSET)
         newest = max(min(needed), 0)
-        return Settled(
+        self.settled = Settled(
             at=self.at,
             says=self.says[:, newest : self.at].copy(),
             evidence=self.evidence[:, : self.at].copy(),
@@ -202,6 +200,7 @@ class Detector:
             joined=self.joined,
             dismissed=self.dismissed,
         )
+        return self.settled
 
     def _go_on(self, settled: Settled) -> None:
         self.at, self.joined = settled.at, settled.joined
