@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
-from errno import EAGAIN, EEXIST, EFBIG, EINVAL, EISDIR, ENOENT, ETIMEDOUT
+from errno import EAGAIN, EEXIST, EFBIG, EISDIR, ENOENT, ETIMEDOUT
 from pathlib import Path
 from threading import Thread
 from typing import BinaryIO, Final, TypeVar
@@ -155,10 +155,7 @@ def read_small(path: Path, largest: int = 64 << 20) -> bytes:
     Raises:
         OSError: it is missing, cannot be read, or has more than `largest` bytes.
     """
-    with naming(path), open(os.open(path, os.O_RDONLY | os.O_NONBLOCK), "rb") as stream:  # noqa: PTH123
-        status = os.fstat(stream.fileno())
-        if not stat.S_ISREG(status.st_mode):
-            raise OSError(EINVAL, "is not a regular file", str(path))
+    with naming(path), open_regular(path) as stream:
         content = stream.read(largest + 1)
     if len(content) > largest:
         raise OSError(EFBIG, os.strerror(EFBIG), str(path))
@@ -174,7 +171,7 @@ def open_regular(path: Path) -> BinaryIO:
     stream = open(path, "rb", opener=lambda name, how: os.open(name, how | os.O_NONBLOCK))  # noqa: SIM115
     if not stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
         stream.close()
-        raise OSError(None, "not a regular file", str(path))
+        raise OSError(None, "is not a regular file", str(path))
     return stream
 
 
