@@ -17,7 +17,7 @@ from iobands.judge.account import accounts_of
 from iobands.judge.advise import advise as advise_on
 from iobands.judge.advise import compare as compared
 from iobands.judge.advise import published_of
-from iobands.snapshot import COMPARABLE, HOLDS, Advised, BeforeAfter, Recommended, Snapshot
+from iobands.snapshot import COMPARABLE, HOLDS, BeforeAfter, Snapshot
 from iobands.views import published
 from iobands.views.dashboard.overview import Cluster, about_cluster
 from iobands.views.dashboard.write import directory_of, write_clusters, write_dashboard
@@ -123,7 +123,9 @@ def report_to(
     users: list[Block] = []
     if public:
         site = snapshot.public(site)
-        found, advised = (published_of if several else _published)(site, systems, HOLDS)
+        found, advised = published_of(site, systems)
+        if not several:
+            _note_commands(found, systems)
         points = [point for point, _ in model.mounts()]
         for (system, name), path in paths.items():
             paths[system, name] = path if system == model.MADE_UP else _mount_of(path, points)
@@ -144,15 +146,6 @@ def report_to(
     page = (directory / "index.html").resolve()
     cli.say(f"Dashboard: {page} ({plural(replaced, 'file')} written)")
     return held
-
-
-def _published(
-    site: Snapshot, systems: Path, holds: timedelta
-) -> tuple[dict[str, list[Recommended]], Sequence[Advised]]:
-    """Return what to publish and the advice; a note names systems whose commands are missing."""
-    found, advised = published_of(site, systems, holds)
-    _note_commands(found, systems)
-    return found, advised
 
 
 def _note_commands(names: Iterable[str], systems: Path) -> None:
@@ -242,8 +235,10 @@ def table(
     if check:
         cli.refuse("with --check", "format_")
     site = judging.site_of(options)
-    found_of = published_of if check else _published
-    by_system, _ = found_of(site, options.config_of("systems"), timedelta(days=holds))
+    systems = options.config_of("systems")
+    by_system, _ = published_of(site, systems, timedelta(days=holds))
+    if not check:
+        _note_commands(by_system, systems)
     if not by_system:
         raise cli.failure(no_samples(site))
     if check is None:
