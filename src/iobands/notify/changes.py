@@ -291,7 +291,8 @@ def _numbered(alert: Alert) -> str:
 
 _MOST_ALERTS: Final = 10
 _MOST_SERIES: Final = 20
-_MOST_LINE: Final = 1000  # characters
+# characters; services refuse a long message, and the remedy is at the end of a reason
+_MOST_LINE: Final = 1000
 _MOST_TEXT: Final = 16_000  # Mattermost splits a longer post, and code in it becomes Markdown
 _MOST_TITLE: Final = 180
 # What stands in a reason before the cause; the text of a message has it.
@@ -313,7 +314,6 @@ def message_of(event: Event, site: Snapshot, page: str) -> Message:
     lines += [line for alert in event.alerts[:_MOST_ALERTS] for line in _of_alert(alert, site)]
     if (hidden := len(event.alerts) - _MOST_ALERTS) > 0:
         lines.append(f"and {hidden} more")
-    lines = [_cut(each) for each in lines]
     system, number = _alert_of(event, site)
     alike = (each for each in (*event.alerts, *site.past) if each.system == system)
     own = next((each for each in alike if number and each.number == number), None)
@@ -325,7 +325,7 @@ def message_of(event: Event, site: Snapshot, page: str) -> Message:
     headline = _headline(event, own, site)
     if event.kind == ENDED:
         word, *said = _ending(topic, own, headline, site)
-        lines += map(_cut, said)
+        lines += said
     elif event.alerts and event.alerts[0].members:
         # a part of a command might do something else
         steps = (each for each in _steps(event.alerts[0], site) if len(each) <= _MOST_LINE)
@@ -335,9 +335,10 @@ def message_of(event: Event, site: Snapshot, page: str) -> Message:
     lines += ["", writing.summary(site), when]
     page = alert_lines.address_of(own, page) if own else page
     lines += [page] if page else []
+    lines = [writing.cut(each, _MOST_LINE) for each in lines]
     alerts = event.alerts or ((own,) if own else ())
     members = (member for alert in alerts for member in alert.members)
-    labels = (_cut(printable(member.series.label)) for member in members)
+    labels = (writing.cut(printable(member.series.label), _MOST_LINE) for member in members)
     worst = alerts[0] if alerts else None
     return Message(
         id=f"{topic.id}-{topic.events}",
@@ -345,12 +346,12 @@ def message_of(event: Event, site: Snapshot, page: str) -> Message:
         kind=event.kind,
         severity=topic.severity,
         title=f"{word}: {topic.severity} {headline}",
-        text=_cut(writing.fitted(lines, writing.MAIL_WIDTH), _MOST_TEXT),
+        text=writing.cut(writing.fitted(lines, writing.MAIL_WIDTH), _MOST_TEXT),
         when=site.now.isoformat(),
         page=page,
         system=system,
         alert=number,
-        subject=_cut(printable(worst.subject) if worst else topic.title),
+        subject=writing.cut(printable(worst.subject) if worst else topic.title, _MOST_LINE),
         found=printable(alert_lines.cause_text(worst, site)) if worst else "",
         since=(worst.since if worst and worst.since else topic.began).isoformat(),
         certainty=worst.certainty.value if worst and worst.certainty else "",
@@ -401,14 +402,9 @@ def _headline(event: Event, own: Alert | None, site: Snapshot) -> str:
     return title if len(title) <= _MOST_TITLE else f"{title[:_MOST_TITLE]}…"
 
 
-def _cut(text: str, most: int = _MOST_LINE) -> str:
-    # services refuse a long message; of a reason, the remedy is at the end
-    return writing.cut(text, most)
-
-
 def _of_alert(alert: Alert, site: Snapshot) -> Iterator[str]:
     said = "  ".join(printable(each) for each in alert_lines.details(alert, site) if each)
-    yield f"{alert.severity.value}  {alert_lines.named(alert, site)}  {_cut(said)}"
+    yield f"{alert.severity.value}  {alert_lines.named(alert, site)}  {said}"
     if cause := alert_lines.cause_text(alert, site):
         yield printable(f"Cause: {cause}")
     if len(alert.members) > 1:
