@@ -50,7 +50,7 @@ def test_what_a_run_did_stands_beside_its_rate() -> None:
         "Time": "open 2 %, transfer 90 %, sync 5 %, close 3 %",
         "Calls": "every call was collective (64)",
         "I/O done by": "4 of 64 processes",
-        "In effect": "16 stripes of 1 MiB, transport ucx, hints cb_nodes=4",
+        "In effect": "16 stripes of 1 MiB, transport ucx, 1 hint",
     }
     brief = {"time_shares": "write_bw=open:0.004,transfer:0.996"}
     assert dict(how_run(SHARED, brief))["Time"] == "open 0.4 %, transfer 99.6 %"

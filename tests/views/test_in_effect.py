@@ -25,14 +25,17 @@ STRIPED = {
     [
         (InEffect(), ""),
         (InEffect(cache="dropped"), ""),
-        (InEffect(stripe_count=4), "4"),
-        (InEffect(stripe_count=1, stripe_size=512 * 1024), "1×0.5 MiB"),
-        (InEffect(transport="ofi"), "ofi"),
-        (InEffect(4, 4 * 2**20, "ucx", "cb_nodes=2", "none"), "4×4 MiB ucx 1 hint"),
+        (InEffect(stripe_count=4), "4 stripes"),
+        (InEffect(stripe_count=1, stripe_size=512 * 1024), "1 stripe of 0.5 MiB"),
+        (InEffect(transport="ofi"), "transport ofi"),
+        (
+            InEffect(4, 4 * 2**20, "ucx", "a=1,b=2", "none"),
+            "4 stripes of 4 MiB, transport ucx, 2 hints",
+        ),
     ],
 )
 def test_in_a_few_words(effect: InEffect, words: str) -> None:
-    assert effect.brief() == words
+    assert effect.text() == words
 
 
 def test_the_newest_sample_says_it(tmp_path: Path) -> None:

@@ -195,26 +195,16 @@ class InEffect:
     hints: str | None = None
     cache: str | None = None
 
-    def brief(self) -> str:
-        """Return a summary such as `4×1 MiB ucx 2 hints`; empty if nothing is known."""
-        words = []
-        if self.stripe_count is not None:
-            size = "" if self.stripe_size is None else f"×{self.stripe_size / _MIB:g} MiB"
-            words.append(f"{self.stripe_count}{size}")
-        words += [] if self.transport is None else [self.transport]
-        if self.hints is not None:
-            number = self.hints.count(",") + 1
-            words.append(f"{number} hint{'s' if number > 1 else ''}")
-        return " ".join(words)
-
-    def full(self) -> str:
-        """Return a text such as `4 stripes of 1 MiB, transport ucx, hints a=1,b=2`."""
+    def text(self) -> str:
+        """Return a summary such as `4 stripes of 1 MiB, transport ucx, 2 hints`; may be empty."""
         words = []
         if self.stripe_count is not None:
             size = "" if self.stripe_size is None else f" of {self.stripe_size / _MIB:g} MiB"
             words.append(f"{self.stripe_count} stripe{'s' * (self.stripe_count != 1)}{size}")
         words += [] if self.transport is None else [f"transport {self.transport}"]
-        words += [] if self.hints is None else [f"hints {self.hints}"]
+        if self.hints is not None:
+            number = self.hints.count(",") + 1
+            words.append(f"{number} hint{'s' * (number > 1)}")
         return ", ".join(words)
 
 

@@ -158,7 +158,7 @@ def how_run(key: SeriesKey, sample: Mapping[str, Any]) -> Iterator[tuple[str, st
         yield "Calls", _calls_text(calls)
     if movers := _movers(sample, key.variable):
         yield "I/O done by", f"{movers} of {key.tasks or 0:.0f} processes"
-    if settings := snapshot.in_effect(sample).full():
+    if settings := snapshot.in_effect(sample).text():
         yield "In effect", settings
     for place, text in enumerate(not_followed(key, sample)):
         yield "" if place else "Guidance", text

@@ -193,7 +193,7 @@ def _series(series: Series, site: Snapshot) -> dict[str, object]:
         **picked(key, "variable"),
         "unit": key.symbol,
         **picked(status, "state", "verdict", "when"),
-        "effect": series.in_effect.brief(),
+        "effect": series.in_effect.text(),
         "says": state_text(status, quiet),
         "quiet": quiet,
         "value": None if status.value is None else figure(status.value),
