@@ -511,17 +511,17 @@ def test_what_is_not_its_own_is_neither_replaced_nor_followed(tmp_path: Path) ->
 def test_the_headline_names_the_trouble(tmp_path: Path) -> None:
     site = everything(tmp_path)
     worst = headline(site)
-    assert re.fullmatch(r"scratch writes −\d\d % since 6 Nov; .+; \d more alerts", worst)
+    assert re.fullmatch(r"scratch writes: −\d\d %, since 6 Nov; .+; \d more alerts", worst)
     (alert,) = (each for each in site.alerts if each.subject == "scratch writes")
     cause = Cause(CauseKind.TARGET_OUT, "OST 7 out of service (1 of 12)", NOW, 100.0)
     words = headline(replace(site, alerts=(replace(alert, cause=cause),)))
-    assert words.endswith("since 6 Nov: OST 7 out of service (1 of 12)")
+    assert words.endswith(" %, OST 7 out of service since 21 Nov")
     assert headline(replace(site, alerts=())) == ""
     rng = np.random.default_rng(3)  # four times the spread
     values = np.exp(rng.normal(0, np.repeat([0.04, 0.16], [120, 40]))).tolist()
     write_perflog(tmp_path / "wide" / "perflogs", daily(values))
     words = headline(look(tmp_path / "wide"))
-    assert re.fullmatch(r"disk fpp write_bw: unstable since \d+ Oct", words)
+    assert re.fullmatch(r"disk fpp write_bw: [\d.–]+ GiB/s, was [\d.–]+, since \d+ Oct", words)
 
 
 def test_the_headline_of_two_systems_says_which_one_is_in_trouble(tmp_path: Path) -> None:
@@ -529,7 +529,7 @@ def test_the_headline_of_two_systems_says_which_one_is_in_trouble(tmp_path: Path
         alike = ({"system": system, "pattern": pattern} for pattern in ("fpp", "ssf"))
         rows = [row for fields in alike for row in daily(dropped(factor), **fields)]
         write_perflog(tmp_path / "perflogs", rows, system=system)
-    assert re.match(r"disk writes system=two −\d\d % since", headline(look(tmp_path)))
+    assert re.match(r"disk writes system=two: −\d\d %, since", headline(look(tmp_path)))
 
 
 @pytest.mark.parametrize("names", [["one"], ["one", "two"]])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -136,7 +135,7 @@ def _alert_summary(alert: Alert, site: Snapshot) -> dict[str, object]:
 
 
 def headline(site: Snapshot) -> str:
-    """Return what needs attention in a few words: `scratch writes −36 % since 12 Nov`."""
+    """Return what needs attention in a few words: `scratch writes: −36 %, since 12 Nov`."""
     loud = sections(site)[ATTENTION]
     named = "; ".join(_trouble(each, site) for each in loud[:_NAMED])
     more = len(loud) - _NAMED
@@ -144,18 +143,9 @@ def headline(site: Snapshot) -> str:
 
 
 def _trouble(alert: Alert, site: Snapshot) -> str:
-    name = writing.at_system(alert.subject, alert.system, site)
-    if not alert.has_level:
-        return f"{name}: {alert.severity.value}"
-    ratio = alert.peer.ratio.value if alert.peer else alert.ratio
-    size = f": {alert.severity.value}"  # without a ratio, as for unstable series
-    if ratio and math.isfinite(ratio):
-        size = f" {percent(ratio)}"
-    since = f" since {writing.day_text(alert.since, site.now)}" if alert.since else ""
-    # an alert named after a slow target already names its cause
-    is_named = alert.cause is None or alert.subject in alert.cause.what
-    cause = f": {alert.cause.what}" if alert.cause and not is_named else ""
-    return f"{name}{size}{since}{cause}"
+    level, since, _ = finding(alert, site, short=True) if alert.has_level else ("", "", "")
+    says = ", ".join(filter(None, (level or alert.severity.value, since)))
+    return f"{writing.at_system(alert.subject, alert.system, site)}: {says}"
 
 
 def _file_systems(site: Snapshot, paths: Mapping[tuple[str, str], str]) -> list[dict[str, object]]:
