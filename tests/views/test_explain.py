@@ -260,7 +260,7 @@ def test_an_improvement_that_became_the_baseline_is_dated(tmp_path: Path) -> Non
     (series,) = found.series
     (change,) = series.status.evidence.changes
     assert change.end == "adopted"
-    assert "became the baseline on" in flat(found, "write_bw")
+    assert ": became the baseline" in flat(found, "write_bw")
 
 
 def test_one_selector_for_series_and_alerts(tmp_path: Path) -> None:

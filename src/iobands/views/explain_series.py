@@ -377,15 +377,12 @@ def _past(site: Snapshot, series: Series, evidence: Evidence) -> Iterator[Fact]:
         if change.ended is None:
             continue
         since, ended = (day_text(each, site.now) for each in (change.began, change.ended))
-        size = ratio_text(change.size)
-        if not change.is_of_level:
-            yield "Earlier", f"{change.kind.value} from {since} to {ended}: {change.end}"
-        elif change.end == snapshot.ADOPTED:
-            yield "Earlier", f"the improvement of {since}, {size}, became the baseline on {ended}"
-        else:
-            word = "drop" if change.is_drop else "rise"
-            end = snapshot.how_ended(change.end or "", change.direction)
-            yield "Earlier", f"{word} from {since} to {ended}, {size}: {end}"
+        word, size = change.kind.value, ""
+        if change.is_of_level:
+            word, size = "drop" if change.is_drop else "rise", f", {ratio_text(change.size)}"
+        end = snapshot.how_ended(change.end or "", change.direction)
+        end = "became the baseline" if end == snapshot.ADOPTED else end
+        yield "Earlier", f"{word} from {since} to {ended}{size}: {end}"
     for transient in evidence.transients[-_TRANSIENTS:]:
         yield "Transient", f"{time_text(transient.since)}: {transient}"
     over = [each for each in site.incidents if series.key in each.ratios and not each.is_open]
