@@ -89,7 +89,8 @@ def finding(alert: Alert, site: Snapshot, *, short: bool = False) -> tuple[str, 
         word = "on" if alert.severity is Severity.COLLAPSED else "since"
         changes = [each.series.status.change for each in alert.members]
         known = any(each and each.repeats for each in changes)
-        since = f"{word} {(writing.hour_text if known else day_text)(alert.since, site.now)}"
+        day = day_text(alert.since, site.now)
+        since = f"{word} {snapshot.day_and_time(alert.since) if known else day}"
     return level, since, alert.certainty.value if alert.certainty else ""
 
 

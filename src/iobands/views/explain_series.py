@@ -292,7 +292,7 @@ def _change(site: Snapshot, evidence: Evidence, unit: str) -> Iterator[Fact]:
         yield "", raised_of(site, change)
         if change.repeats:
             known = f"confirmed by {change.confirmed} of {plural(change.repeats, 'repeat')}"
-            yield "", f"since {writing.hour_text(change.since, site.now)}, {known}"
+            yield "", f"since {snapshot.day_and_time(change.since)}, {known}"
         if change.falls and change.newest:
             again = day_text(change.falls[-1].since, site.now)
             yield "", f"fell again {again}, now {ratio_text(change.newest)}"

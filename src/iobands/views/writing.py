@@ -163,12 +163,6 @@ def day_text(when: datetime, now: datetime) -> str:
     return f"{when.day} {when:%b}" if abs(now - when) < _THIS_YEAR else _date_text(when)
 
 
-def hour_text(when: datetime, now: datetime) -> str:
-    """Return `03:34 today` or `03:34 yesterday`, for any other time its day."""
-    days = (now.date() - when.date()).days
-    return f"{when:%H:%M} {('today', 'yesterday')[days]}" if days in (0, 1) else day_text(when, now)
-
-
 def between_text(low: datetime, high: datetime, now: datetime) -> str:
     """Return `between DAY and DAY`, or `on DAY` if both are the same."""
     first, last = day_text(low, now), day_text(high, now)
