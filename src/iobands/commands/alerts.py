@@ -174,19 +174,18 @@ def _act(
             if action is None:
                 said = "retired" if kind == snapshot.RETIRE else "acknowledged, for the same reason"
                 cli.say(f"{subject.title}: already {said}")
-            elif options.dry_run:
+                continue
+            number = plural(len(subject.series), "series")
+            said = f"{subject.title}: {'would be ' * options.dry_run}{did}"
+            if subject.follows:
+                said = f"The same for the {number} that fell with it."
+            if options.dry_run:
                 labels = [each.label for each in subject.series]
-                number = plural(len(labels), "series")
                 about = f"{number}: {some(labels)}" if labels else subject.name
-                where = log_path(directory, subject.system)
-                with_it = "The same for the series that fell with it."
-                said = with_it if subject.follows else f"{subject.title}: would be {did}"
-                cli.say(said, f"  {about}", f"  log: {where}")
+                cli.say(said, f"  {about}", f"  log: {log_path(directory, subject.system)}")
             else:
                 written.add(append(directory, subject.system, [action]))
-                fell = plural(len(subject.series), "series")
-                with_it = f"The same for the {fell} that fell with it."
-                cli.say(with_it if subject.follows else f"{subject.title}: {did}")
+                cli.say(said)
                 alert, count = subject.alert, len(subject.series)
                 # not for a slow target or node, which has no series: it stands for its whole alert
                 if kind == snapshot.ACKNOWLEDGE and alert and count and alert.members[count:]:
