@@ -507,19 +507,9 @@ def _advice_to_users(name: str, each: Advised, today: Mapping[SeriesKey, str]) -
     for one in each.advice:
         if one.finding is snapshot.Conclusion.BETTER and one.evidence.ratio >= snapshot.MARGIN:
             where = "" if one.setting == snapshot.FILE_SYSTEM else f" on {one.key.file_system}"
-            now = _of_usual(one, today.get(one.key, _USUAL))
-            yield f"{name}{where}: {_advice(one)}{_caveat(one)}{now}"
-
-
-def _of_usual(one: Advice, today: str) -> str:
-    """Return how the rate of the advised setting differs from usual today; else an empty text."""
-    if today in (_USUAL, _TOO_NEW):
-        return ""
-    setting, (size, _, since) = snapshot.value_of(one.key, one.setting), today.partition(" since ")
-    side = {"−": "below", "+": "above"}.get(size[0])
-    if side is None:
-        return f"; {setting}: {today}"
-    return f"; {setting} is {size[1:]} {side} its usual rate since {since}"
+            setting, now = snapshot.value_of(one.key, one.setting), today.get(one.key, _USUAL)
+            state = "" if now in (_USUAL, _TOO_NEW) else f"; {setting} today: {now}"
+            yield f"{name}{where}: {_advice(one)}{_caveat(one)}{state}"
 
 
 def _today(site: snapshot.Snapshot, series: snapshot.Series) -> str:
