@@ -141,7 +141,7 @@ def test_the_front_page_says_what_is_wrong_since_when_and_how_sure(opened: Open)
     assert "slow fpp writes" in first
     assert "since 6 Nov" in first
     assert "certain" in first
-    expect(page.locator("#state")).to_contain_text("CRITICAL slow fpp writes −")
+    expect(page.locator("#state")).to_contain_text("CRITICAL slow fpp writes: −")
     expect(page.locator("#state .summary")).to_contain_text("since 6 Nov")
     expect(page.locator("#recent .heat tbody tr")).to_have_count(10)
     assert page.evaluate("window.evil") is None
