@@ -316,7 +316,8 @@ def test_lustre_with_an_ost_on_which_writes_hang(probed):
     probed.seconds = 6
     settings = lustre(probed)
     dd = shutil.which("dd")
-    # Stripe 1 is on OST 3.
+    # Stripe 1 is on OST 3, and so is the mark, whose times the OST keeps; only the MDS makes files.
+    probed.stand_in("touch", "exec sleep 600")
     probed.stand_in("dd", f'case "$*" in *seek=1*) exec sleep 600 ;; esac; exec {dd} "$@"')
     (problem,) = probed.look(settings).problems
     assert problem == "OST0003 does not answer: a write to it did not end"
