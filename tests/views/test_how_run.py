@@ -33,6 +33,9 @@ def test_the_fullest_target_is_named_where_it_is_known_how_full_it_is() -> None:
     assert uneven({**sample, "fullest_target_percent": 97}) == alone + why
     assert uneven({**sample, "fullest_target_percent": None}) == alone
     assert "OST3 is 99.7 % full" in str(uneven({**sample, "fullest_target_percent": 99.7}))
+    # at 34 % less free space than an empty target of its own size, it would be 34 % full
+    small = {**sample, "free_spread_percent": 34, "fullest_target_percent": 0}
+    assert "OST3 is smaller, and targets with" in str(uneven(small))
 
 
 def test_what_a_run_did_stands_beside_its_rate() -> None:

@@ -255,5 +255,6 @@ def uneven(sample: Mapping[str, Any]) -> str | None:
     spread, fullest, full = map(sample.get, reasons)
     if not fullest or full is None or spread is None or spread < _WEIGHTED_PERCENT:
         return text
-    why = "full, and targets with more free space get more files"
-    return f"{text}: {fullest} is {share_text(full / 100)} {why}"
+    # of two targets of the same size, the fuller one is at least this full
+    state = f"{share_text(full / 100)} full" if full + 1 >= spread else "smaller"
+    return f"{text}: {fullest} is {state}, and targets with more free space get more files"
