@@ -25,7 +25,7 @@ from iobands.measure.lock import (
 )
 from iobands.measure.processes import Process, processes_of
 from iobands.measure.run_reports import report_files
-from iobands.model import INTERRUPTED, KILLED, LIMIT
+from iobands.model import INTERRUPTED, KILLED, LIMIT, SESSION_ENV
 from tests.commands.fake_root import by_label, measured, states
 from tests.conftest import Command
 from tests.fault_table import Observed
@@ -126,6 +126,15 @@ def test_being_ended_ends_reframe_and_its_job(
         ("SIGTERM in the middle", said, hanging.returncode, left),
     ):
         observed(fault, message=message, exit_status=status, left=remains, next_run=again)
+
+
+def test_being_ended_tells_of_processes_that_did_not_end_with_their_job(
+    hanging: subprocess.Popen[str], holder: Holder
+) -> None:
+    with subprocess.Popen(["sleep", "600"], env={**os.environ, SESSION_ENV: holder.session}):
+        hanging.send_signal(signal.SIGTERM)
+        _, said = hanging.communicate(timeout=300)
+    assert "a signal: 1 of 1 test cases were begun; ended 1 process that the session left" in said
 
 
 @pytest.mark.fault(

@@ -72,7 +72,7 @@ def measure(
         with lock.refusing(perflogs):
             begun, outcome = _recorded(at, selection, holder, limit)
         if outcome.how == model.INTERRUPTED:
-            raise SessionError("; ".join(outcome.problems))
+            raise SessionError("; ".join((*outcome.problems, *outcome.notes)))
         clean_up(at.root, selection.system, at.read_site_file, notes)
         outcome = replace(outcome, notes=(*notes, *outcome.notes))
         asks = judge()
@@ -193,7 +193,7 @@ def measure_apart(
             if outcomes[-1].how != model.COMPLETED:
                 break
         if outcomes[-1].how == model.INTERRUPTED:
-            raise SessionError("; ".join(outcomes[-1].problems))
+            raise SessionError("; ".join((*outcomes[-1].problems, *outcomes[-1].notes)))
         clean_up(at.root, selections[0].system, at.read_site_file, notes)
     outcomes[0] = replace(outcomes[0], notes=(*notes, *outcomes[0].notes))
     return outcomes
