@@ -77,6 +77,13 @@ _REASONS = [
 ]
 
 
+# Of these IOR and mdtest only warn: they count the time of the call, and exit with 0.
+_FAILED_CALL = re.compile(
+    r"^(?:ior )?WARNING: (fsync\(\d*\) failed.*"
+    r"|unable to (?:create|mknode|open|write|read|stat|rename|remove) .*)",
+    re.MULTILINE | re.IGNORECASE,
+)
+
 # A run directory, which is gone when somebody reads its path. A search that began at each slash
 # would take hours in a line of a megabyte.
 _RUN_DIRECTORY = re.compile(r"(?<![^\s\"'(=:])/[^\s\"'(=:]*/iobands-\w+-\w{10}(?:\.\w{10})?/data/")
@@ -138,3 +145,9 @@ def reason_in(said: str) -> str | None:
             said = " ".join(" ".join(found.groups()).split()).rstrip(".:")
             return _RUN_DIRECTORY.sub("", said)
     return None
+
+
+def failed_calls(said: str) -> list[str]:
+    """The first call that failed in a measured phase of IOR or mdtest, if any, by its output."""
+    found = _FAILED_CALL.search(said)
+    return [f"a failed call was measured: {_RUN_DIRECTORY.sub('', found[1])}"] if found else []

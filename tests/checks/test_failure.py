@@ -1,8 +1,11 @@
 """The reason why a scheduler killed a job, in the scheduler's words."""
 
+from pathlib import Path
+
 import pytest
 
 from checks.base.failure import (
+    failed_calls,
     how_it_ended,
     reason_in,
     state_of,
@@ -340,3 +343,43 @@ def test_a_process_that_crashed_is_named_although_mpirun_hangs(said, reason):
 )
 def test_ior_and_mdtest_say_why_before_mpi_ends_them(around, said, reason):
     assert reason_in(f"{around}\nWriting output to ior-write-1.json\n{said}") == reason
+
+
+# What IOR 4.1 and 3.3 and mdtest 4.1 printed when a call failed; they exited with 0.
+@pytest.mark.parametrize(
+    ("said", "call"),
+    [
+        ("WARNING: fsync(17) failed\n", "fsync(17) failed"),
+        ("WARNING: fsync() failed\n", "fsync() failed"),
+        (
+            "ior WARNING: fsync(9) failed, errno 122, Disk quota exceeded (aiori-POSIX.c:600)\n",
+            "fsync(9) failed, errno 122, Disk quota exceeded (aiori-POSIX.c:600)",
+        ),
+        (
+            "WARNING: unable to stat file /w/iobands-Mdtest-500028b077/data/tree/file.mdtest.1.3\n",
+            "unable to stat file tree/file.mdtest.1.3",
+        ),
+    ],
+)
+def test_a_call_that_failed_is_found_though_the_program_ended_well(said, call):
+    table = "write     3485.09    3732       0.000253    1024.00\n"
+    assert failed_calls(table + said) == [f"a failed call was measured: {call}"]
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        'WARNING: The file "x" exists already and will be deleted\n',
+        "WARNING: unable to use realpath() on file system.\n",
+        "WARNING: Incorrect data on read (8 errors found).\n",
+        "File stat                       0.000          0.000          0.000          0.000\n",
+    ],
+)
+def test_no_other_warning_is_a_failed_call(said):
+    assert failed_calls(said) == []
+
+
+def test_no_call_failed_in_whole_runs_of_all_versions():
+    outputs = [*Path(__file__).parent.glob("data/ior/*/*.out")]
+    assert {each.parent.name for each in outputs} == {"3.3.0", "4.0.0", "4.1.0"}
+    assert all(failed_calls(each.read_text(encoding="utf-8")) == [] for each in outputs)

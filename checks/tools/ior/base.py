@@ -10,6 +10,7 @@ import reframe.utility.typecheck as typ
 from reframe.core.builtins import fixture, run_before, variable
 
 from ...base import site
+from ...base.failure import failed_calls
 from ...base.io_base import IoBase
 from ...base.proof import misplaced_files, rates
 from ...base.scale import MIB_PER_GIB
@@ -162,6 +163,7 @@ class IorBase(IoBase, ProgramMixin):
                 stonewall=bool(self.stonewall_seconds),
             ),
             *misplaced_files(listing, files, written["bytes"], spare, result.GRAIN),
+            *failed_calls(read_output(stage / str(self.stdout), stage / str(self.stderr))),
         ]
 
     def cache_of_reads(self, stage: Path) -> str:

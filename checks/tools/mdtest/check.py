@@ -7,6 +7,7 @@ import reframe as rfm
 from reframe.core.builtins import fixture, parameter, run_after, variable
 
 from ...base import site
+from ...base.failure import failed_calls
 from ...base.io_base import IoBase
 from ...base.proof import rates
 from ...base.stage import read_output
@@ -93,9 +94,13 @@ class Mdtest(IoBase, ProgramMixin):
 
     def result_problems(self, stage: Path) -> list[str]:
         """Each phase measured, every file found and verified, and none left behind."""
-        phases = result.read_phases(read_output(stage / str(self.stdout)))
+        said = read_output(stage / str(self.stdout))
+        phases = result.read_phases(said)
         asked = result.asked(self.nodes, self.tasks, self.files)
-        problems = result.unproven(phases, asked, self.repeats, bool(self.bytes_per_file))
+        problems = [
+            *result.unproven(phases, asked, self.repeats, bool(self.bytes_per_file)),
+            *failed_calls(said),
+        ]
         if not problems:
             self.tool_version = phases[0].fields["version"]
             self.cache = "shifted" if self.nodes > 1 else "none"
