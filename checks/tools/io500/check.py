@@ -7,10 +7,11 @@ from reframe.core.backends import getlauncher
 from reframe.core.builtins import run_after, variable
 
 from ...base import site
+from ...base.failure import failed_calls
 from ...base.io_base import IoBase
 from ...base.proof import ResultError
 from ...base.scale import MIB_PER_GIB
-from ...base.stage import call
+from ...base.stage import call, read_output
 from ..mdtest.sizes import FILES_PER_TASK, HARD_BYTES
 from ..program import ProgramMixin
 from . import result
@@ -130,7 +131,8 @@ class Io500(IoBase, ProgramMixin):
         found = result.read_result(paths[-1].read_text(encoding="utf-8", errors="replace"))
         self.tool_version = found.version
         self.samples = {name: [value] for name, value in found.values.items()}
-        return result.unproven(found, self.tasks, self.is_limited)
+        said = read_output(*paths[-1].parent.glob("*.txt"), stage / str(self.stdout))
+        return [*result.unproven(found, self.tasks, self.is_limited), *failed_calls(said)]
 
     def environment_problems(self, stage: Path) -> list[str]:
         return self.transport_problems(stage)
