@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
-from errno import EAGAIN, EEXIST, EFBIG, EISDIR, ENOENT, ETIMEDOUT
+from errno import EAGAIN, EEXIST, EFBIG, EINVAL, EISDIR, ENOENT, ETIMEDOUT
 from pathlib import Path
 from threading import Thread
 from typing import BinaryIO, Final, TypeVar
@@ -171,7 +171,7 @@ def open_regular(path: Path) -> BinaryIO:
     stream = open(path, "rb", opener=lambda name, how: os.open(name, how | os.O_NONBLOCK))  # noqa: SIM115
     if not stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
         stream.close()
-        raise OSError(None, "is not a regular file", str(path))
+        raise OSError(EINVAL, "is not a regular file", str(path))
     return stream
 
 
