@@ -155,7 +155,10 @@ def read_small(path: Path, largest: int = 64 << 20) -> bytes:
     Raises:
         OSError: it is missing, cannot be read, or has more than `largest` bytes.
     """
-    with naming(path), open_regular(path) as stream:
+    with naming(path), open(os.open(path, os.O_RDONLY | os.O_NONBLOCK), "rb") as stream:  # noqa: PTH123
+        status = os.fstat(stream.fileno())
+        if not stat.S_ISREG(status.st_mode):
+            raise OSError(EINVAL, "is not a regular file", str(path))
         content = stream.read(largest + 1)
     if len(content) > largest:
         raise OSError(EFBIG, os.strerror(EFBIG), str(path))
@@ -171,7 +174,7 @@ def open_regular(path: Path) -> BinaryIO:
     stream = open(path, "rb", opener=lambda name, how: os.open(name, how | os.O_NONBLOCK))  # noqa: SIM115
     if not stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
         stream.close()
-        raise OSError(EINVAL, "is not a regular file", str(path))
+        raise OSError(None, "not a regular file", str(path))
     return stream
 
 
