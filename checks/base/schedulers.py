@@ -88,7 +88,7 @@ def options(scheduler: str, asked: Asked) -> list[str]:
 
 
 def placement(scheduler: str, tasks_per_node: int, exclusive: bool) -> list[str]:
-    """Options that ReFrame leaves out: placement of processes, exclusive nodes, signals.
+    """Options that ReFrame leaves out: placement of processes, exclusive nodes, signals, reruns.
 
     After a lost node, Slurm, PBS and some queues of LSF would run the job again, and the sample
     would not show it. Slurm: TERM goes to the processes and not to the script. They end, and the

@@ -1,23 +1,16 @@
 """IO500 run by ReFrame. The tests need `io500.sh` on PATH; elsewhere they are skipped."""
 
 import shutil
-import subprocess
 
 import pytest
 
+from tests.preloaded import preloaded
 from tests.site_copy import OTHER_TOOLS, copy_suite
 
 pytestmark = [
     pytest.mark.machine,
     pytest.mark.skipif(not shutil.which("io500.sh"), reason="io500.sh is not on PATH"),
 ]
-
-#: IO500 scores such a run all the same.
-NO_FSYNC = """
-#include <errno.h>
-#include <unistd.h>
-int fsync(int file) { (void)file; errno = EINVAL; return -1; }
-"""
 
 
 @pytest.fixture
@@ -49,10 +42,7 @@ def test_a_limited_run_is_measured(site):
 
 
 def test_a_run_whose_fsync_fails_has_no_score(site, tmp_path):
-    library = tmp_path / "no_fsync.so"
-    (tmp_path / "no_fsync.c").write_text(NO_FSYNC, encoding="utf-8")
-    compiler = ("mpicc", "-shared", "-fPIC", "-o", library, tmp_path / "no_fsync.c")
-    subprocess.run(compiler, check=True)
+    library = preloaded("no_fsync", tmp_path)["LD_PRELOAD"]
     assert run(site, "-S", f"Io500.env_vars=LD_PRELOAD:{library}").returncode == 1
     (case,) = (each for each in site.test_cases("here") if each["name"].startswith("Io500"))
     assert "a failed call was measured: fsync(" in case["fail_reason"]

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.preloaded import preloaded
 from tests.site_copy import OTHER_TOOLS, copy_suite
 from tests.waiting import wait_until
 
@@ -129,21 +130,11 @@ def test_data_that_is_spoilt_between_write_and_read_fails_the_run(site, tmp_path
     assert {row["perf_value"] for row in site.rows("here")} == {"null"}
 
 
-#: IOR prints a rate all the same, and exits with 0.
-NO_FSYNC = """
-#include <errno.h>
-#include <unistd.h>
-int fsync(int file) { (void)file; errno = EINVAL; return -1; }
-"""
-
-
 @needs_ior
 def test_a_write_whose_fsync_fails_fails_the_run(site, tmp_path_factory):
     directory = tmp_path_factory.mktemp("bin")
-    (directory / "no_fsync.c").write_text(NO_FSYNC, encoding="utf-8")
-    compiler = ("mpicc", "-shared", "-fPIC", "-o", "no_fsync.so", "no_fsync.c")
-    subprocess.run(compiler, cwd=directory, check=True)
-    body = f'LD_PRELOAD={directory}/no_fsync.so exec "$real" "$@"'
+    library = preloaded("no_fsync", directory)["LD_PRELOAD"]
+    body = f'LD_PRELOAD={library} exec "$real" "$@"'
     env = with_in_front(directory, "ior", body)
     assert run(site, "-n", "IorFPP", "-E", "api == 'posix'", env=env).returncode == 1
     assert "a failed call was measured: fsync(" in reason(site)

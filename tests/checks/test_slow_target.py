@@ -7,12 +7,12 @@ it puts on target 2 are slow to sync and to read. The ranks are on four nodes, b
 import os
 import subprocess
 from datetime import datetime, timedelta
-from pathlib import Path
 
 import pytest
 
 from iobands.judge.site import read_site
 from tests.checks.captures import lustre_said
+from tests.preloaded import preloaded
 from tests.site_copy import BENCHIO, copy_suite
 
 pytestmark = pytest.mark.machine
@@ -20,8 +20,6 @@ pytestmark = pytest.mark.machine
 #: A target or a node may be slow by chance in one night, but not in three. Copies of one night
 #: would repeat the chance, which is large on a busy machine.
 NIGHTS = 3
-
-SOURCE = Path(__file__).resolve().parents[1] / "programs" / "slow_target.c"
 
 #: A file lies on the target of its rank modulo 4.
 LFS = r"""#!/bin/bash
@@ -52,9 +50,6 @@ def test_the_slow_target_is_named(tmp_path):
         (answers / name).write_text(lustre_said(command), encoding="utf-8")
     (answers / "lfs").write_text(LFS.format(answers=answers), encoding="utf-8")
     (answers / "lfs").chmod(0o755)
-    library = tmp_path / "slow_target.so"
-    warnings = ("-Wall", "-Wextra", "-Werror")
-    subprocess.run(["mpicc", *warnings, "-shared", "-fPIC", "-o", library, SOURCE], check=True)
     df = ["df", "--output=fstype", disk]
     (kind,) = subprocess.run(df, capture_output=True, text=True, check=True).stdout.split()[1:]
     site = copy_suite(tmp_path / "site", *BENCHIO)
@@ -67,7 +62,7 @@ def test_the_slow_target_is_named(tmp_path):
     environment = {
         **os.environ,
         "PATH": f"{answers}:{os.environ['PATH']}",
-        "LD_PRELOAD": str(library),
+        **preloaded("slow_target", tmp_path),
     }
     for _ in range(NIGHTS):
         done = site.reframe(*("--system=here", "-r", "-n", "BenchioFPP"), env=environment)

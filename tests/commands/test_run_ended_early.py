@@ -30,6 +30,7 @@ from tests.commands.fake_root import by_label, measured, states
 from tests.conftest import Command
 from tests.fault_table import Observed
 from tests.left_behind import files, left_behind
+from tests.preloaded import preloaded
 from tests.soak.__main__ import clock_library
 from tests.waiting import wait_until
 
@@ -247,11 +248,7 @@ class Asked(Base):
 @pytest.fixture
 def clock(tmp_path: Path) -> dict[str, str]:
     """The environment of processes whose clock is an hour behind while a certain file exists."""
-    library = tmp_path / "clock.so"
-    source = Path(__file__).parents[1] / "programs" / "clock.c"
-    warnings = ("-Wall", "-Wextra", "-Werror")
-    subprocess.run(["mpicc", *warnings, "-shared", "-fPIC", "-o", library, source], check=True)
-    return {"LD_PRELOAD": str(library), "CLOCK_IS_BACK": str(tmp_path / "is-back")}
+    return {**preloaded("clock", tmp_path), "CLOCK_IS_BACK": str(tmp_path / "is-back")}
 
 
 @pytest.mark.fault("session", "clock is put back an hour in mid-run", "measured to the end")

@@ -4,11 +4,11 @@ The real configuration and a real ReFrame, which `iobands run` starts.
 """
 
 import os
-import subprocess
 from datetime import datetime
-from pathlib import Path
 
 import pytest
+
+from tests.preloaded import preloaded
 
 SAMPLES = ("--system=odd", "--", "-n", "BenchioSerial")
 
@@ -74,11 +74,8 @@ def test_samples_are_where_and_as_others_expect(measured, observed):
     "checks", "perflogs where locks are ENOSYS (Lustre without `flock`)", "measured and recorded"
 )
 def test_perflogs_without_locks(site, tmp_path_factory, observed):
-    library = tmp_path_factory.mktemp("library") / "no_locks.so"
-    source = Path(__file__).parents[1] / "programs" / "no_locks.c"
-    warnings = ("-Wall", "-Wextra", "-Werror")
-    subprocess.run(["mpicc", *warnings, "-shared", "-fPIC", "-o", library, source], check=True)
-    env = {**os.environ, "LD_PRELOAD": str(library), "NO_LOCKS": str(site.root)}
+    library = preloaded("no_locks", tmp_path_factory.mktemp("library"))
+    env = {**os.environ, **library, "NO_LOCKS": str(site.root)}
     first = site.iobands("run", *SAMPLES, env=env)
     assert first.returncode == 0, first.stdout + first.stderr
     rows = [row for row in site.rows("odd") if row["perf_value"] not in {"null", None}]
@@ -97,11 +94,8 @@ def test_perflogs_without_locks(site, tmp_path_factory, observed):
 
 @pytest.mark.fault("checks", "quota at close of a perflog", "unknown: the samples are named")
 def test_quota_at_close_of_a_perflog(site, tmp_path_factory, observed):
-    library = tmp_path_factory.mktemp("library") / "close_quota.so"
-    source = Path(__file__).parents[1] / "programs" / "close_quota.c"
-    warnings = ("-Wall", "-Wextra", "-Werror")
-    subprocess.run(["mpicc", *warnings, "-shared", "-fPIC", "-o", library, source], check=True)
-    env = {**os.environ, "LD_PRELOAD": str(library), "CLOSE_QUOTA": "BenchioSerial.log"}
+    library = preloaded("close_quota", tmp_path_factory.mktemp("library"))
+    env = {**os.environ, **library, "CLOSE_QUOTA": "BenchioSerial.log"}
     first = site.iobands("run", *SAMPLES, env=env)
     assert first.returncode == 3
     said = [line for line in first.stderr.splitlines() if "Disk quota exceeded" in line]

@@ -10,13 +10,13 @@ import os
 import re
 import shutil
 import socket
-from collections import Counter
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from pprint import pformat
 from shutil import copy2, copymode
+from statistics import mode
 from typing import Any, Final
 
 from iobands.measure.processes import called, output_of
@@ -35,6 +35,8 @@ _SCHEDULERS: Final = {
     "qsub": ("pbspro", "mpirun"),
     "flux": ("flux", "local"),
 }
+# The option that chooses a partition or queue.
+_ACCESS: Final = {"slurm": "--partition={}", "squeue": "--partition={}", "pbspro": "-q {}"}
 # The type in contract 4, by the type of a mount; on `posix`, users set no stripes.
 _PARALLEL: Final = {
     **{kind: kind for kind in ("lustre", "beegfs", "gpfs")},
@@ -111,8 +113,8 @@ def queues_of(qstat: str, pbsnodes: str) -> dict[str, int | None]:
 
     PBS does not say which nodes a queue uses; `pbsnodes` is the output of `pbsnodes -a`.
     """
-    cores = Counter(map(int, re.findall(r"resources_available\.ncpus = (\d+)", pbsnodes)))
-    most = next((number for number, _ in cores.most_common(1)), None)
+    cores = re.findall(r"resources_available\.ncpus = (\d+)", pbsnodes)
+    most = int(mode(cores)) if cores else None
     queues = re.findall(r"^Queue: (\S+)((?:\n.+)*)", qstat, re.MULTILINE)
     return {name: most for name, attributes in queues if "enabled = True" in attributes}
 
@@ -190,14 +192,13 @@ def _nonempty(**entries: object) -> dict[str, Any]:
 
 def _partition(found: Machine, name: str, cores: int | None) -> dict[str, Any]:
     is_slurm = found.scheduler in {"slurm", "squeue"}
-    access = "--partition={}" if is_slurm else "-q {}"
     has_accounts = found.scheduler not in {None, "squeue"}  # squeue: Slurm without accounting
     scale = {"nodes": 2, "tasks_per_node": cores or EDIT, "mib_per_task": 64, "repeats": 3}
     return {
         "name": re.sub(r"^(?![A-Za-z_])", "_", re.sub(r"[^A-Za-z0-9_-]", "-", name)),
         "scheduler": found.scheduler or "local",
         "launcher": found.launcher,
-        "access": [access.format(name)] if is_slurm or found.scheduler == "pbspro" else [],
+        "access": [_ACCESS[found.scheduler].format(name)] if found.scheduler in _ACCESS else [],
         **({"sched_options": {"use_nodes_option": True}} if is_slurm else {}),
         "environs": ["mpi"],
         "max_jobs": 1,
